@@ -1,0 +1,40 @@
+# The front door: CMake does the work (CMakePresets.json), this file remembers the commands.
+JOBS ?= $(shell nproc)
+ARGS ?=
+
+all: ## build the release preset to build/release (installs missing packages first)
+	@tools/setup build
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+
+check: ## everything: release tests, clang-format, cppcheck, clang-tidy, sanitizer build with its tests
+	@tools/check -j $(JOBS)
+
+test: ## the tests of the release build only; make test ARGS='-R gradients' picks some
+	@tools/setup build check
+	@cmake --preset release -DWAYMARK_TESTS=ON >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+	@ctest --preset release $(ARGS)
+
+bench: ## compare with PyTorch on this machine; make bench ARGS='--json --only NAME'
+	@tools/setup build bench
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+	@bench/run $(ARGS)
+
+lint: ## clang-format, cppcheck and clang-tidy over our sources
+	@tools/setup build check
+	@cmake --preset release -DWAYMARK_TESTS=ON >/dev/null
+	@tools/lint -j $(JOBS)
+
+format: ## rewrite our sources with clang-format
+	@tools/setup check
+	@tools/lint --fix-format
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+.PHONY: all check test bench lint format clean help

@@ -1,0 +1,277 @@
+/* ours.c - our side of the benchmark: a server for bench/run, like bench/peer_torch.py.
+ * One command a line on stdin, one JSON object a line on stdout:
+ *
+ *     setup NAME   build the step of that row of the table
+ *     step K       run K steps: {"seconds": ...}
+ *     score        the scalar that the last step differentiated: {"value": ...}
+ *     sgemm        this machine's limit, 1024 x 1024 x 1024: {"gflops": ...}
+ *     peak         memory of this process and of the planned block: {"peak_kb": ...}
+ *     quit
+ *
+ * bench_ours THREADS. While it waits for a command nothing runs, so the peer has both cores. */
+#include <inttypes.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "engine/backend/blas.h"
+#include "engine/program.h"
+#include "loss/loss.h"
+#include "nn/bridge_model.h"
+#include "optim/adam.h"
+
+/* Both sides step over one fixed batch. At a real learning rate they would learn it by heart within
+ * a few steps, gradients would underflow, and the clock would show the price of denormal numbers.
+ */
+#define LEARNING_RATE 1e-7
+
+typedef struct bench_row {
+    const char *name;
+    void (*model)(wmi_model *model);
+    int64_t n;       /* rows for each bridge, half of them of the numerator */
+    bool input_only; /* gradient of the summed log-ratios for x; else a training step */
+} bench_row;
+
+typedef struct bench {
+    bool input_only;
+    wmi_params *params;
+    wmi_graph *graph;
+    wmi_program *program;
+    wmi_node *loss;
+    wmi_adam *adam;
+    float *theta, *grad;
+} bench;
+
+static void mnist_paper(wmi_model *model)
+{
+    wmi_model_mnist(model, 10);
+    model->resnet.attention = 0;
+}
+
+static void laptop(wmi_model *model)
+{
+    wmi_model_mnist(model, 10);
+    wmi_resnet_laptop(&model->resnet);
+}
+
+static void quadratic_320(wmi_model *model)
+{
+    wmi_model_gaussian(model, 8, 320);
+}
+
+static const bench_row rows[] = {
+    {"train_mnist_paper", mnist_paper, 10, false},
+    {"inputgrad_mnist_paper", mnist_paper, 10, true},
+    {"train_laptop", laptop, 32, false},
+    {"train_quadratic_320", quadratic_320, 226, false},
+};
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static long memory_kb(const char *field) /* "VmHWM:" is the peak, "VmRSS:" what is resident */
+{
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    long kb = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, field, strlen(field)))
+            kb = strtol(line + strlen(field), NULL, 10);
+    if (f)
+        fclose(f);
+    return kb;
+}
+
+/* One group for each run of parameters at the same rate: the constants c_k move at ten times it. */
+static wm_status adam_new(wmi_adam **out, const wmi_params *params, wm_error *err)
+{
+    const int64_t entries = wmi_params_entries(params), n = wmi_params_count(params);
+    wmi_adam_group *groups;
+    int64_t count = 0;
+    wm_status st;
+
+    if ((st = wmi_alloc(&groups, entries, sizeof *groups, "groups", err)))
+        return st;
+    for (int64_t i = 0; i < entries; i++) {
+        const wmi_param_entry *e = wmi_params_entry(params, i);
+        const double mult = e->group == WMI_GROUP_CONSTANT ? 10 : 1;
+        const int64_t end = i + 1 < entries ? wmi_params_entry(params, i + 1)->offset : n;
+        if (!count || groups[count - 1].lr_mult != mult)
+            groups[count++] = (wmi_adam_group){.first = e->offset, .lr_mult = mult};
+        groups[count - 1].count = end - groups[count - 1].first;
+    }
+    st = wmi_adam_new(out, n, 32, groups, count, NULL, err);
+    wmi_free(groups);
+    return st;
+}
+
+static void bench_free(bench *b)
+{
+    wmi_adam_free(b->adam);
+    wmi_program_free(b->program);
+    wmi_graph_free(b->graph);
+    wmi_params_free(b->params);
+    wmi_free(b->theta);
+    wmi_free(b->grad);
+    *b = (bench){0};
+}
+
+static wm_status bench_open(bench *b, const bench_row *row, wm_error *err)
+{
+    const wmi_rng rng = wmi_rng_make(1, "bench");
+    wmi_model model;
+    wmi_node *x, *scores;
+    void *in;
+    wm_status st;
+
+    row->model(&model);
+    b->input_only = row->input_only;
+    if ((st = wmi_params_new(&b->params, err)) ||
+        (st = wmi_model_declare(b->params, "", &model, err)) ||
+        (st = wmi_alloc(&b->theta, wmi_params_count(b->params), sizeof(float), "theta", err)) ||
+        (st = wmi_graph_new(&b->graph, WMI_F32, b->params, err)))
+        return st;
+    wmi_params_init(b->params, 1, WMI_F32, b->theta);
+
+    x = wmi_input(b->graph, "x", 2, (int64_t[]){model.bridges * row->n, model.dim});
+    scores = wmi_model_build(b->graph, "", &model,
+                             &(wmi_model_inputs){.layout = WMI_ROWS_GROUPED, .x = x});
+    b->loss = row->input_only
+                  ? wmi_sum(b->graph, scores, WMI_ALL_AXES)
+                  : wmi_loss_bridges(b->graph, WMI_LOGISTIC, scores, NULL, row->n / 2, NULL);
+    if ((st = wmi_compile(&b->program, b->graph,
+                          &(wmi_compile_opts){
+                              .outputs = &b->loss,
+                              .n_outputs = 1,
+                              .loss = b->loss,
+                              .param_grads = !row->input_only,
+                              .grad_inputs = &x,
+                              .n_grad_inputs = row->input_only,
+                          },
+                          err)))
+        return st;
+    if (!row->input_only &&
+        ((st = wmi_alloc(&b->grad, wmi_params_count(b->params), sizeof(float), "grad", err)) ||
+         (st = adam_new(&b->adam, b->params, err))))
+        return st;
+    wmi_program_bind(b->program, b->theta, b->grad);
+    if ((st = wmi_program_input(b->program, "x", &in, err)))
+        return st;
+    wmi_rng_normal_f32(&rng, 0, model.bridges * row->n * model.dim, in);
+    return WM_OK;
+}
+
+static wm_status bench_steps(bench *b, int64_t k, double *seconds, wm_error *err)
+{
+    const double start = now();
+    wm_status st;
+
+    for (int64_t i = 0; i < k; i++) {
+        wmi_program_step(b->program, 1, (uint64_t)i, true);
+        if ((st = wmi_program_backward(b->program, err)) ||
+            (b->adam && (st = wmi_adam_step_f32(b->adam, LEARNING_RATE, b->grad, b->theta, err))))
+            return st;
+    }
+    *seconds = now() - start;
+    return WM_OK;
+}
+
+/* The best of a third of a second of calls. */
+static wm_status sgemm_gflops(double *gflops, wm_error *err)
+{
+    enum { N = 1024 };
+    const wmi_rng rng = wmi_rng_make(1, "sgemm");
+    double best = 1e9;
+    float *a;
+    wm_status st;
+
+    if ((st = wmi_alloc(&a, 3 * N * N, sizeof *a, "matrices", err)))
+        return st;
+    wmi_rng_normal_f32(&rng, 0, 2 * N * N, a);
+    for (const double start = now(); now() - start < 0.33;) {
+        const double t = now();
+        wmi_gemm_f32(false, false, N, N, N, 1, a, N, a + N * N, N, 0, a + 2 * N * N, N);
+        if (now() - t < best)
+            best = now() - t;
+    }
+    *gflops = 2.0 * N * N * N / best / 1e9;
+    wmi_free(a);
+    return WM_OK;
+}
+
+static wm_status command(bench *b, const char *word, const char *arg, long base_kb, wm_error *err)
+{
+    double value;
+    wm_status st;
+
+    if (!strcmp(word, "setup")) {
+        bench_free(b);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            if (!strcmp(rows[i].name, arg)) {
+                if ((st = bench_open(b, &rows[i], err))) {
+                    bench_free(b);
+                    return st;
+                }
+                printf("{\"block_kb\": %zu}\n", wmi_program_bytes(b->program) / 1024);
+                return WM_OK;
+            }
+        return wmi_fail(err, WM_EINVAL, "unknown row '%s'", arg);
+    }
+    if (!strcmp(word, "sgemm")) {
+        if (!(st = sgemm_gflops(&value, err)))
+            printf("{\"gflops\": %.3f}\n", value);
+        return st;
+    }
+    if (!strcmp(word, "peak")) {
+        printf("{\"peak_kb\": %ld, \"base_kb\": %ld}\n", memory_kb("VmHWM:"), base_kb);
+        return WM_OK;
+    }
+    if (!b->program)
+        return wmi_fail(err, WM_EINVAL, "'%s' before setup", word);
+    if (!strcmp(word, "step")) {
+        if (!(st = bench_steps(b, strtol(arg, NULL, 10), &value, err)))
+            printf("{\"seconds\": %.9f}\n", value);
+        return st;
+    }
+    if (!strcmp(word, "score")) {
+        printf("{\"value\": %.9g}\n", wmi_program_scalar(b->program, b->loss));
+        return WM_OK;
+    }
+    return wmi_fail(err, WM_EINVAL, "unknown command '%s'", word);
+}
+
+int main(int argc, char **argv)
+{
+    bench b = {0};
+    char line[128], word[32], arg[64];
+    long base_kb;
+
+    omp_set_num_threads(argc > 1 ? (int)strtol(argv[1], NULL, 10) : 2);
+#pragma omp parallel /* the threads belong to the base, as imports do in the peer */
+    {
+    }
+    base_kb = memory_kb("VmRSS:");
+    while (fgets(line, sizeof line, stdin)) {
+        wm_error err = {0};
+        word[0] = arg[0] = 0;
+        if (sscanf(line, "%31s %63s", word, arg) < 1)
+            continue;
+        if (!strcmp(word, "quit"))
+            break;
+        if (command(&b, word, arg, base_kb, &err))
+            printf("{\"error\": \"%s: %s\"}\n", wm_status_text(err.code), err.text);
+        fflush(stdout);
+    }
+    bench_free(&b);
+    return 0;
+}

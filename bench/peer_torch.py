@@ -1,0 +1,263 @@
+#!/usr/bin/python3
+"""The peer: the same networks and steps in PyTorch, written as well as its user can.
+
+A server for bench/run, like bench/ours.c: one command a line on stdin, one JSON object a line on stdout.
+
+    setup NAME [VARIANT]   build the step; without VARIANT try all of them and keep the fastest
+    step K                 run K steps: {"seconds": ...}
+    score                  the loss or summed log-ratio after the last step: {"value": ...}
+    peak                   memory of this process: {"peak_kb": ..., "base_kb": ...}
+    quit
+
+VARIANT is LAYOUT/ADAM for the networks (nchw or nhwc; foreach or loop) and FORM/ADAM for the quadratic bridges.
+Run with --threads N. The choices made here, and why, are in bench/README.md.
+"""
+import argparse
+import gc
+import json
+import math
+import sys
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+SLOPE = 0.3  # LeakyReLU of the paper's code
+LEARNING_RATE = 1e-7  # one fixed batch: a real rate would learn it by heart, and time denormal numbers
+
+
+def memory_kb():
+    """(peak, now) resident memory of this process in kB."""
+    with open("/proc/self/status") as f:
+        fields = dict(line.split(":", 1) for line in f)
+    return int(fields["VmHWM"].split()[0]), int(fields["VmRSS"].split()[0])
+
+
+class ScaleShift(nn.Module):
+    """One scale and one shift for every bridge and hidden unit; rows are grouped by bridge."""
+
+    def __init__(self, m, c, h, nhwc):
+        super().__init__()
+        unit = (m, 1, h, h, c) if nhwc else (m, 1, c, h, h)
+        self.nhwc, self.m = nhwc, m
+        self.scale = nn.Parameter(1 + 0.02 * torch.randn(unit))
+        self.shift = nn.Parameter(torch.zeros(unit))
+
+    def forward(self, x):  # (m * n, c, h, w), in either memory format
+        n, c, h, w = x.shape
+        if self.nhwc:
+            rows = x.permute(0, 2, 3, 1).view(self.m, n // self.m, h, w, c)
+            return torch.addcmul(self.shift, rows, self.scale).view(n, h, w, c).permute(0, 3, 1, 2)
+        rows = x.view(self.m, n // self.m, c, h, w)
+        return torch.addcmul(self.shift, rows, self.scale).view(n, c, h, w)
+
+
+class Block(nn.Module):
+    """act, 3x3, scale-shift, act, 3x3, scale-shift; plus shortcut; average 2x2 if down."""
+
+    def __init__(self, m, ci, co, h, down, nhwc):
+        super().__init__()
+        self.conv1 = nn.Conv2d(ci, co, 3, padding=1, bias=False)
+        self.conv2 = nn.Conv2d(co, co, 3, padding=1, bias=False)
+        self.ss1, self.ss2 = ScaleShift(m, co, h, nhwc), ScaleShift(m, co, h, nhwc)
+        self.down = down
+        self.shortcut = None
+        if ci != co:
+            self.shortcut = nn.Conv2d(ci, co, 1, bias=False)
+            self.ss3 = ScaleShift(m, co, h, nhwc)
+
+    def forward(self, x):
+        h = self.ss1(self.conv1(F.leaky_relu(x, SLOPE)))
+        # In place where autograd allows it: addcmul does not keep its result.
+        h = self.ss2(self.conv2(F.leaky_relu_(h, SLOPE)))
+        h += x if self.shortcut is None else self.ss3(self.shortcut(x))
+        return F.avg_pool2d(h, 2, ceil_mode=True) if self.down else h
+
+
+class CondResNet(nn.Module):
+    """Stem, blocks, LeakyReLU, global sum, dense, scale-shift, LeakyReLU, quadratic head."""
+
+    def __init__(self, m, window, stride, stem, blocks, dense, nhwc):
+        super().__init__()
+        self.m, self.nhwc = m, nhwc
+        h = -(-28 // stride)
+        # padding on both sides: for an even image the mirror image of TensorFlow's SAME, same work
+        self.stem = nn.Conv2d(1, stem, window, stride=stride, padding=window // 2, bias=False)
+        self.ss = ScaleShift(m, stem, h, nhwc)
+        body, ci = [], stem
+        for co, down in blocks:
+            body.append(Block(m, ci, co, h, down, nhwc))
+            ci, h = co, (h + 1) // 2 if down else h
+        self.body = nn.Sequential(*body)
+        self.dense = nn.Linear(ci, dense)
+        self.scale = nn.Parameter(torch.ones(m, 1, dense))
+        self.shift = nn.Parameter(torch.zeros(m, 1, dense))
+        self.a = nn.Parameter(torch.zeros(m, dense, dense))
+        self.w = nn.Parameter(torch.zeros(m, dense, 1))
+        self.c = nn.Parameter(torch.zeros(m, 1))
+        if nhwc:
+            for conv in (c for c in self.modules() if isinstance(c, nn.Conv2d)):
+                conv.to(memory_format=torch.channels_last)
+
+    def forward(self, x):  # -> (m, rows): log-ratios
+        h = self.body(self.ss(self.stem(x)))
+        h = self.dense(F.leaky_relu(h, SLOPE).sum((2, 3)))
+        h = torch.addcmul(self.shift, h.view(self.m, -1, h.shape[1]), self.scale)
+        h = F.leaky_relu_(h, SLOPE)
+        factor = torch.tril(self.a, -1) + torch.diag_embed(torch.exp(torch.diagonal(self.a, dim1=1, dim2=2) - 5))
+        q = torch.bmm(h, factor)
+        return -(q * q).sum(2) - torch.bmm(h, self.w).squeeze(2) - self.c
+
+
+class Quadratic(nn.Module):
+    """log r_k(x) = -(x' Q_k x + c_k), Q_k symmetric with diagonal exp(a_ii - 5)."""
+
+    def __init__(self, m, d, form):
+        super().__init__()
+        self.form = form
+        self.a = nn.Parameter(torch.zeros(m, d, d))
+        self.c = nn.Parameter(torch.zeros(m, 1))
+
+    def forward(self, x):  # (m, rows, d)
+        diagonal = torch.exp(torch.diagonal(self.a, dim1=1, dim2=2) - 5)
+        lower = torch.tril(self.a, -1)
+        if self.form == "full":  # Q as the paper's code builds it
+            q = lower + lower.transpose(1, 2) + torch.diag_embed(diagonal)
+            return -(torch.bmm(x, q) * x).sum(2) - self.c
+        if self.form == "half":  # x'Qx = 2 x'Lx + x'Dx: Q is never built
+            return -2 * (torch.bmm(x, lower) * x).sum(2) - torch.bmm(x * x, diagonal.unsqueeze(2)).squeeze(2) - self.c
+        # "dot": the same, the diagonal inside the one product
+        return -(torch.bmm(x, 2 * lower + torch.diag_embed(diagonal)) * x).sum(2) - self.c
+
+
+def logistic_loss(s, n_num):
+    """Mean over bridges of E_num softplus(-s) + E_den softplus(s)."""
+    return F.softplus(-s[:, :n_num]).mean() + F.softplus(s[:, n_num:]).mean()
+
+
+PAPER_BLOCKS = [(64, True), (64, False), (64, True), (64, False), (128, True), (128, False), (128, True), (128, False)]
+LAPTOP_BLOCKS = [(32, False), (32, True), (64, False), (64, True), (64, False)]
+NETWORKS = {  # m, rows a bridge, window, stride, stem, blocks, dense
+    "train_mnist_paper": (10, 10, 3, 1, 64, PAPER_BLOCKS, 128),
+    "inputgrad_mnist_paper": (10, 10, 3, 1, 64, PAPER_BLOCKS, 128),
+    "train_laptop": (10, 32, 5, 2, 32, LAPTOP_BLOCKS, 128),
+}
+QUADRATIC = {"train_quadratic_320": (8, 226, 320)}  # m, rows a bridge, d
+
+
+def adam(net, foreach):
+    """Adam with the constants c_k at ten times the rate."""
+    body = [p for name, p in net.named_parameters() if name != "c"]
+    groups = [{"params": body}, {"params": [net.c], "lr": 10 * LEARNING_RATE}]
+    return torch.optim.Adam(groups, lr=LEARNING_RATE, foreach=foreach)
+
+
+def training(net, x, n_num, foreach):
+    opt = adam(net, foreach)
+
+    def step():
+        opt.zero_grad(set_to_none=True)
+        loss = logistic_loss(net(x), n_num)
+        loss.backward()
+        opt.step()
+        return loss
+
+    return step
+
+
+def input_gradient(net, x):
+    net.requires_grad_(False)
+    x.requires_grad_(True)
+
+    def step():
+        total = net(x).sum()
+        torch.autograd.grad(total, x)
+        return total
+
+    return step
+
+
+def variants(name):
+    if name in QUADRATIC:
+        return ["%s/%s" % (f, a) for f in ("full", "half", "dot") for a in ("foreach", "loop")]
+    if name.startswith("inputgrad"):
+        return ["nchw", "nhwc"]
+    return ["%s/%s" % (f, a) for f in ("nchw", "nhwc") for a in ("foreach", "loop")]
+
+
+def build(name, variant):
+    """A function that takes one step and returns its scalar."""
+    torch.manual_seed(1)
+    form, _, optimiser = variant.partition("/")
+    foreach = optimiser == "foreach"
+    if name in QUADRATIC:
+        m, rows, d = QUADRATIC[name]
+        return training(Quadratic(m, d, form), torch.randn(m, rows, d), rows // 2, foreach)
+    m, rows, window, stride, stem, blocks, dense = NETWORKS[name]
+    nhwc = form == "nhwc"
+    net = CondResNet(m, window, stride, stem, blocks, dense, nhwc)
+    x = torch.randn(m * rows, 1, 28, 28)
+    if nhwc:
+        x = x.contiguous(memory_format=torch.channels_last)
+    return input_gradient(net, x) if name.startswith("inputgrad") else training(net, x, rows // 2, foreach)
+
+
+def timed(step, k):
+    t = time.perf_counter()
+    for _ in range(k):
+        value = step()
+    return time.perf_counter() - t, float(value)
+
+
+def fastest(name):
+    """Every variant a few times; (name of the best, its step, seconds a step of each)."""
+    seconds = {}
+    for variant in variants(name):
+        step = build(name, variant)
+        timed(step, 2)
+        k = max(1, math.ceil(0.2 / timed(step, 1)[0]))
+        seconds[variant] = min(timed(step, k)[0] / k for _ in range(4))
+        del step
+        gc.collect()
+    best = min(seconds, key=seconds.get)
+    return best, build(name, best), seconds
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ap.add_argument("--threads", type=int, default=2)
+    torch.set_num_threads(ap.parse_args().threads)
+    base_kb = memory_kb()[1]
+    step, value = None, math.nan
+    for line in sys.stdin:
+        words = line.split()
+        if not words:
+            continue
+        if words[0] == "quit":
+            break
+        if words[0] == "setup":
+            step = None
+            gc.collect()
+            if len(words) > 2:
+                best, pilot = words[2], {}
+                step = build(words[1], best)
+            else:
+                best, step, pilot = fastest(words[1])
+            out = {"variant": best, "pilot": pilot, "version": torch.__version__}
+        elif words[0] == "variants":
+            out = {"variants": variants(words[1])}
+        elif words[0] == "step":
+            seconds, value = timed(step, int(words[1]))
+            out = {"seconds": seconds}
+        elif words[0] == "score":
+            out = {"value": value}
+        elif words[0] == "peak":
+            out = {"peak_kb": memory_kb()[0], "base_kb": base_kb}
+        else:
+            out = {"error": "unknown command " + words[0]}
+        print(json.dumps(out), flush=True)
+
+
+if __name__ == "__main__":
+    main()

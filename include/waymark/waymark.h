@@ -1,0 +1,12 @@
+/** @file waymark.h
+ * All public headers of Waymark. */
+#ifndef WAYMARK_WAYMARK_H
+#define WAYMARK_WAYMARK_H
+
+#include "waymark/data.h"
+#include "waymark/report.h"
+#include "waymark/sink.h"
+#include "waymark/status.h"
+#include "waymark/version.h"
+
+#endif

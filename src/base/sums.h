@@ -1,0 +1,52 @@
+/* sums.h - sums that keep their digits: compensated sums, moments, and sums of exponentials in
+ * logs. Accumulators are double for either input type, serial and in index order, so that results
+ * do not depend on threads. NaN goes through to the result. */
+#ifndef WMI_BASE_SUMS_H
+#define WMI_BASE_SUMS_H
+
+#include <math.h>
+#include <stdint.h>
+
+/* Neumaier's running sum: the error is about one rounding of the result plus n eps^2 sum |x|,
+ * whatever the order and cancellation. Starts as {0}. */
+typedef struct wmi_sum {
+    double sum, lost; /* lost: what rounding took from sum so far */
+} wmi_sum;
+
+static inline void wmi_sum_add(wmi_sum *s, double x)
+{
+    const double t = s->sum + x;
+
+    s->lost += fabs(s->sum) >= fabs(x) ? (s->sum - t) + x : (x - t) + s->sum;
+    s->sum = t;
+}
+
+static inline double wmi_sum_value(const wmi_sum *s)
+{
+    return isfinite(s->sum) ? s->sum + s->lost : s->sum; /* lost is NaN after an infinity */
+}
+
+/* Sum of x (n); 0 when empty. */
+double wmi_sum_f64(const double *x, int64_t n);
+double wmi_sum_f32(const float *x, int64_t n);
+
+typedef struct wmi_moments {
+    double mean; /* NaN when n = 0 */
+    double var;  /* with divisor n - 1; NaN when n < 2 */
+} wmi_moments;
+
+/* Mean and variance of x (n) in two passes: the variance keeps its digits under a large mean. */
+wmi_moments wmi_moments_f64(const double *x, int64_t n);
+wmi_moments wmi_moments_f32(const float *x, int64_t n);
+
+/* log sum exp(x); -inf when empty or all are -inf, +inf when one is +inf. */
+double wmi_log_sum_exp(const double *x, int64_t n);
+/* log of the mean of exp(x); NaN when empty. */
+double wmi_logmeanexp(const double *x, int64_t n);
+
+/* log(1 + exp(x)), "softplus": for every x to a few units in the last place. */
+double wmi_log1pexp(double x);
+/* log(1 - exp(x)) for x <= 0: -inf at 0, NaN above. */
+double wmi_log1mexp(double x);
+
+#endif

@@ -1,0 +1,33 @@
+/* blas.c - the one file that knows cblas. */
+#include "engine/backend/blas.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <limits.h>
+
+/* Dimensions beyond int would need 2^31 elements along one axis; the planner refuses such shapes
+ * (WMI_MAX_DIM), so this is our mistake and not input. */
+static int narrow(int64_t v)
+{
+    assert(v >= 0 && v <= INT_MAX);
+    return (int)v;
+}
+
+static int leading(int64_t v) /* BLAS wants at least 1 even for empty matrices */
+{
+    return v > 0 ? narrow(v) : 1;
+}
+
+#define GEMM(name, cblas, real)                                                                    \
+    void name(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,        \
+              int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc)            \
+    {                                                                                              \
+        if (m == 0 || n == 0)                                                                      \
+            return;                                                                                \
+        cblas(CblasRowMajor, ta ? CblasTrans : CblasNoTrans, tb ? CblasTrans : CblasNoTrans,       \
+              narrow(m), narrow(n), narrow(k), alpha, a, leading(lda), b, leading(ldb), beta, c,   \
+              leading(ldc));                                                                       \
+    }
+
+GEMM(wmi_gemm_f32, cblas_sgemm, float)
+GEMM(wmi_gemm_f64, cblas_dgemm, double)

@@ -1,0 +1,43 @@
+/* gemm.h - products of matrices that lie in cache: the core of the convolutions and quadratic
+ * forms.
+ *
+ * C (m x n) = or += A (m x k) B (k x n), row-major, one thread. B is read in panels of GEMM_NR
+ * columns (two vector registers wide): element (p, j) stands at b[(j / GEMM_NR) * step + p * ldb +
+ * j % GEMM_NR], which is what pack_panels() writes (ldb = GEMM_NR, step = k * GEMM_NR), and also a
+ * plain row-major matrix (step = GEMM_NR) whose rows can be read up to a multiple of VL columns.
+ * Every element of C is one chain of multiply-adds in the order of p, whatever the blocking: the
+ * bits do not depend on how a caller cuts m and n. Nothing is blocked over k or for L2: the caller
+ * keeps k * GEMM_NR reals within L1 (k up to some 256) and A within L2. For files that include
+ * real.h's definitions (*_tmpl.c). */
+#ifndef WMI_ENGINE_GEMM_H
+#define WMI_ENGINE_GEMM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/real.h"
+
+/* Rows and columns of C that the kernel holds in registers. 32 registers (AVX-512, arm64) take
+ * 12 x 2 vectors of C, 16 take 6 x 2; both leave room for two of B and a broadcast of A. */
+#if defined(__AVX512F__) || defined(__aarch64__)
+enum { GEMM_MR = 12, GEMM_NR = 2 * VL };
+#else
+enum { GEMM_MR = 6, GEMM_NR = 2 * VL };
+#endif
+
+/* A is row-major: element (i, p) at a[i * lda + p]. */
+void VNAME(gemm_nn)(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, const real *b,
+                    int64_t ldb, int64_t step, real *c, int64_t ldc, bool add);
+/* A is given as its transpose: element (i, p) at a[p * lda + i]. */
+void VNAME(gemm_tn)(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, const real *b,
+                    int64_t ldb, int64_t step, real *c, int64_t ldc, bool add);
+
+#define GEMM_NN VNAME(gemm_nn) /* as callers write it */
+#define GEMM_TN VNAME(gemm_tn)
+
+/* Reals that the panels of a (k x n) matrix take: columns are filled up with zeros. */
+int64_t VNAME(panels_size)(int64_t k, int64_t n);
+/* Packs B, (k x n) at b[p * ldb + j], or with trans its transpose, (n x k) at b[j * ldb + p]. */
+void VNAME(pack_panels)(int64_t k, int64_t n, const real *b, int64_t ldb, bool trans, real *panels);
+
+#endif

@@ -1,0 +1,780 @@
+/* winograd_tmpl.c - 3x3 convolution by Winograd's minimal filtering (Lavin and Gray,
+ * arXiv:1509.09308).
+ *
+ * r outputs of a 3-tap filter are a product of polynomials: evaluate both factors at r + 2 points,
+ * multiply there, interpolate. In two dimensions a tile of 4 x 4 outputs costs 36 products instead
+ * of 144: V = B' d B          input tile, 6 x 6 pixels -> 6 x 6 points, for every input channel U =
+ * G g G'          weights -> 6 x 6 points, once for all tiles M[q] = V[q] U[q]    at each point q a
+ * matrix product, (tiles x ci) (ci x co) y = A' M A          6 x 6 points -> 4 x 4 outputs, for
+ * every output channel The gradient of the input is the same with the weights turned by 180 degrees
+ * and the channels swapped. The gradient of the weights is dU[q] = V[q]' (A dy A')[q], dw = G' dU
+ * G.
+ *
+ * Points are kept in the order 0, inf, 1, -1, 2, -2, so that a tile at the rim with only r < 4
+ * outputs in one direction uses the first r + 2 of them, and of the same U: its B carries the
+ * factors by which the usual G for r differs. An image of 14 x 14 then takes 484 products, not 576;
+ * one of 2 x 2 takes 16.
+ *
+ * Work is cut into strips (tiles side by side in one image), strips are grouped to chunks whose V
+ * and M stay in L2. Within a chunk the tiles stand in the order C (last row of tiles, short), A
+ * (full), B (last column, short), D (the corner, short both ways) so that those which have a given
+ * point, A, A+C, A+B or all, are consecutive rows of V and M. */
+#include "engine/ops/winograd.h"
+
+#include <string.h>
+
+#include "engine/ops/conv_lanes.h"
+#include "engine/ops/gemm.h"
+
+enum {
+    TILE = 4,                         /* outputs of a full tile in one direction */
+    POINTS = TILE + 2,                /* evaluation points in one direction */
+    LINE = 64 / (int)sizeof(real),    /* channels that are transformed at a time: one cache line */
+    LINE_V = LINE / VL,               /* vectors in it */
+    STRIP = 8,                        /* tiles of a strip at most */
+    STRIP_COLS = STRIP * TILE + 2,    /* pixels that they read in one row */
+    BUF = POINTS * STRIP_COLS * LINE, /* reals: a strip between its two one-dimensional passes */
+    K_BLOCK = 256,                    /* input channels per product: a panel of U stays in L1 */
+    CHUNK_BYTES = 330 * 1024,         /* V and M of a chunk: two thirds of a small L2 */
+    GRAD_W_TILES = 96                 /* tiles per product in the gradient of the weights */
+};
+
+/* ---- one-dimensional transforms; r is a constant wherever they are inlined ---- */
+
+/* B': r + 2 pixels to r + 2 points. Row a of B' has the coefficients of prod_{b != a} (x - b) times
+ * N_a(4) / N_a(r), N_a = prod_{b != a} (a - b) over the finite points: G below is scaled for r = 4.
+ */
+ALWAYS_INLINE void input_points(const int r, const vreal *d, vreal *p)
+{
+    if (r == 4) {
+        const vreal e1 = d[4] - R(4.) * d[2], o1 = d[3] - R(4.) * d[1];
+        const vreal e2 = d[4] - d[2], o2 = R(2.) * (d[3] - d[1]);
+
+        p[0] = R(4.) * d[0] - R(5.) * d[2] + d[4];
+        p[1] = R(4.) * d[1] - R(5.) * d[3] + d[5];
+        p[2] = e1 + o1;
+        p[3] = e1 - o1;
+        p[4] = e2 + o2;
+        p[5] = e2 - o2;
+    } else if (r == 3) {
+        p[0] = R(4.) * (d[0] - d[2]) + R(2.) * (d[3] - d[1]);
+        p[1] = d[4] - d[2] + R(2.) * (d[1] - d[3]);
+        p[2] = R(3.) * (d[3] - d[2]) - R(6.) * d[1];
+        p[3] = d[3] - R(3.) * d[2] + R(2.) * d[1];
+        p[4] = R(4.) * (d[3] - d[1]);
+    } else if (r == 2) {
+        p[0] = R(4.) * (d[0] - d[2]);
+        p[1] = d[3] - d[1];
+        p[2] = R(-3.) * (d[1] + d[2]);
+        p[3] = R(3.) * (d[1] - d[2]);
+    } else {
+        p[0] = R(4.) * (d[0] - d[1]);
+        p[1] = d[2] - d[1];
+        p[2] = R(-6.) * d[1];
+    }
+}
+
+/* A': r + 2 points to r outputs. */
+ALWAYS_INLINE void outputs(const int r, const vreal *m, vreal *y)
+{
+    if (r == 4) {
+        const vreal e1 = m[2] + m[3], o1 = m[2] - m[3], e2 = m[4] + m[5], o2 = m[4] - m[5];
+
+        y[0] = m[0] + e1 + e2;
+        y[1] = o1 + R(2.) * o2;
+        y[2] = e1 + R(4.) * e2;
+        y[3] = o1 + R(8.) * o2 + m[1];
+    } else if (r == 3) {
+        const vreal e1 = m[2] + m[3], o1 = m[2] - m[3];
+
+        y[0] = m[0] + e1 + m[4];
+        y[1] = o1 + R(2.) * m[4];
+        y[2] = e1 + R(4.) * m[4] + m[1];
+    } else if (r == 2) {
+        y[0] = m[0] + m[2] + m[3];
+        y[1] = m[2] - m[3] + m[1];
+    } else {
+        y[0] = m[0] + m[1] + m[2];
+    }
+}
+
+/* A: gradients of r outputs to r + 2 points. */
+ALWAYS_INLINE void output_grad_points(const int r, const vreal *y, vreal *p)
+{
+    p[0] = y[0];
+    p[1] = y[r - 1];
+    if (r == 4) {
+        const vreal e1 = y[0] + y[2], o1 = y[1] + y[3];
+        const vreal e2 = y[0] + R(4.) * y[2], o2 = R(2.) * y[1] + R(8.) * y[3];
+
+        p[2] = e1 + o1;
+        p[3] = e1 - o1;
+        p[4] = e2 + o2;
+        p[5] = e2 - o2;
+    } else if (r == 3) {
+        const vreal e1 = y[0] + y[2];
+
+        p[2] = e1 + y[1];
+        p[3] = e1 - y[1];
+        p[4] = y[0] + R(4.) * y[2] + R(2.) * y[1];
+    } else if (r == 2) {
+        p[2] = y[0] + y[1];
+        p[3] = y[0] - y[1];
+    } else {
+        p[2] = y[0];
+    }
+}
+
+/* G: 3 taps to 6 points. */
+ALWAYS_INLINE void weight_points(const vreal *g, vreal *p)
+{
+    const vreal e1 = (g[0] + g[2]) * R(-0.16666666666666667), o1 = g[1] * R(-0.16666666666666667);
+    const vreal e2 = (g[0] + R(4.) * g[2]) * R(0.041666666666666667);
+    const vreal o2 = g[1] * R(0.083333333333333333);
+
+    p[0] = R(0.25) * g[0];
+    p[1] = g[2];
+    p[2] = e1 + o1;
+    p[3] = e1 - o1;
+    p[4] = e2 + o2;
+    p[5] = e2 - o2;
+}
+
+/* G': gradients at 6 points to those of 3 taps. */
+ALWAYS_INLINE void weight_grads(const vreal *p, vreal *g)
+{
+    const vreal e1 = (p[2] + p[3]) * R(-0.16666666666666667);
+    const vreal o1 = (p[2] - p[3]) * R(-0.16666666666666667);
+    const vreal e2 = (p[4] + p[5]) * R(0.041666666666666667);
+    const vreal o2 = (p[4] - p[5]) * R(0.083333333333333333);
+
+    g[0] = R(0.25) * p[0] + e1 + e2;
+    g[1] = o1 + o2;
+    g[2] = p[1] + e1 + R(4.) * e2;
+}
+
+/* ---- geometry ---- */
+
+/* How the tiles of an image lie. Strips are numbered (image, row of tiles, part of the row). */
+typedef struct grid {
+    int64_t h, w;
+    int64_t rows, cols;  /* of tiles */
+    int64_t parts, part; /* strips in a row of tiles, and tiles in each but perhaps the last */
+    int64_t strips;      /* in the batch */
+    int r_last_row, r_last_col; /* outputs of the last tiles in their short direction, 1 to 4 */
+} grid;
+
+static grid make_grid(const wmi_conv_shape *s)
+{
+    grid g = {.h = s->h, .w = s->w};
+
+    g.rows = ceil_div(s->h, TILE);
+    g.cols = ceil_div(s->w, TILE);
+    g.parts = ceil_div(g.cols, STRIP);
+    g.part = g.parts ? ceil_div(g.cols, g.parts) : 1;
+    g.parts = ceil_div(g.cols, g.part);
+    g.strips = s->n * g.rows * g.parts;
+    g.r_last_row = (int)(s->h - (g.rows - 1) * TILE);
+    g.r_last_col = (int)(s->w - (g.cols - 1) * TILE);
+    return g;
+}
+
+typedef struct strip {
+    int64_t image;
+    int64_t y0, x0; /* first output pixel */
+    int tiles;      /* the last of which may be short */
+    int ry;         /* outputs of its tiles, vertical */
+    int rx_last;    /* outputs of the last tile, horizontal */
+} strip;
+
+static strip strip_at(const grid *g, int64_t index)
+{
+    const int64_t part = index % g->parts, row = index / g->parts % g->rows;
+    const int64_t t0 = part * g->part;
+    strip st = {.image = index / g->parts / g->rows,
+                .y0 = row * TILE,
+                .x0 = t0 * TILE,
+                .tiles = (int)min64(g->part, g->cols - t0)};
+
+    st.ry = row == g->rows - 1 ? g->r_last_row : TILE;
+    st.rx_last = part == g->parts - 1 ? g->r_last_col : TILE;
+    return st;
+}
+
+/* The classes of tiles in the order in which they stand in a chunk. */
+enum { CLASS_C, CLASS_A, CLASS_B, CLASS_D, CLASSES };
+
+typedef struct chunk {
+    int64_t first, last;        /* strips */
+    int64_t begin[CLASSES + 1]; /* row of V and M at which each class starts */
+} chunk;
+
+/* Where a strip's tiles stand: full ones from row `full`, a short last one at row `last`. */
+typedef struct place {
+    int64_t full, last;
+} place;
+
+static void strip_counts(const strip *st, int64_t count[CLASSES])
+{
+    const int has_short = st->rx_last < TILE;
+
+    count[st->ry < TILE ? CLASS_C : CLASS_A] += st->tiles - has_short;
+    count[st->ry < TILE ? CLASS_D : CLASS_B] += has_short;
+}
+
+static chunk make_chunk(const grid *g, int64_t first, int64_t last)
+{
+    chunk ch = {.first = first, .last = last};
+    int64_t count[CLASSES] = {0};
+
+    for (int64_t i = first; i < last; i++) {
+        const strip st = strip_at(g, i);
+        strip_counts(&st, count);
+    }
+    for (int c = 0; c < CLASSES; c++)
+        ch.begin[c + 1] = ch.begin[c] + count[c];
+    return ch;
+}
+
+/* Place of the strip `index` of the chunk: the tiles of each class follow one another by strip. */
+static place place_of(const grid *g, const chunk *ch, int64_t index)
+{
+    const strip st = strip_at(g, index);
+    int64_t before[CLASSES] = {0};
+
+    for (int64_t i = ch->first; i < index; i++) {
+        const strip other = strip_at(g, i);
+        strip_counts(&other, before);
+    }
+    const int full = st.ry < TILE ? CLASS_C : CLASS_A, last = st.ry < TILE ? CLASS_D : CLASS_B;
+    return (place){ch->begin[full] + before[full], ch->begin[last] + before[last]};
+}
+
+/* The rows of a chunk that have the point q = (i, j). */
+static void rows_with_point(const grid *g, const chunk *ch, int q, int64_t *lo, int64_t *hi)
+{
+    const bool short_rows = q / POINTS < g->r_last_row + 2; /* tiles of class C, D have it */
+    const bool short_cols = q % POINTS < g->r_last_col + 2; /* tiles of class B, D have it */
+
+    *lo = short_rows ? ch->begin[CLASS_C] : ch->begin[CLASS_A];
+    *hi = !short_cols ? ch->begin[CLASS_B] : !short_rows ? ch->begin[CLASS_D] : ch->begin[CLASSES];
+}
+
+/* ---- pixels to points: V of the input, or the same of the output's gradient ---- */
+
+typedef struct pixels {
+    const real *p; /* (n, h, w, c) */
+    int64_t c;
+    bool grad;         /* transform by A instead of B' */
+    real slope;        /* LeakyReLU on the way in */
+    const real *zeros; /* a row (w, c) of zeros, which stands for rows outside of the image */
+} pixels;
+
+typedef struct points {
+    real *p; /* point q, tile t, channel c at p[q * slot + t * stride + c] */
+    int64_t slot, stride;
+} points;
+
+/* Columns of the strip through the vertical transform: buf[i][column][LINE]. */
+ALWAYS_INLINE void columns_to_points(const int r, const bool grad, const bool leaky,
+                                     const int vectors, const int tail, const real *const *row,
+                                     int64_t cols, int64_t stride, real slope, real *buf)
+{
+    const int taps = grad ? r : r + 2;
+
+    for (int64_t x = 0; x < cols; x++)
+#pragma GCC unroll 1
+        for (int v = 0; v < vectors; v++) {
+            vreal d[POINTS], p[POINTS];
+
+#pragma GCC unroll 6
+            for (int i = 0; i < taps; i++) {
+                d[i] = load_lanes(row[i] + x * stride + v * VL, v == vectors - 1 ? tail : VL);
+                if (leaky)
+                    d[i] = where_positive(d[i], d[i], slope * d[i]);
+            }
+            if (grad)
+                output_grad_points(r, d, p);
+            else
+                input_points(r, d, p);
+#pragma GCC unroll 6
+            for (int i = 0; i < r + 2; i++)
+                vstore(buf + (i * STRIP_COLS + x) * LINE + v * VL, p[i]);
+        }
+}
+
+/* One tile through the horizontal transform, from buf to V. */
+ALWAYS_INLINE void tile_to_points(const int r, const bool grad, const int vectors, int n_i,
+                                  const real *buf, real *out, int64_t slot)
+{
+    const int taps = grad ? r : r + 2;
+
+    for (int i = 0; i < n_i; i++)
+#pragma GCC unroll 1
+        for (int v = 0; v < vectors; v++) {
+            vreal d[POINTS], p[POINTS];
+
+#pragma GCC unroll 6
+            for (int j = 0; j < taps; j++)
+                d[j] = vload(buf + (i * STRIP_COLS + j) * LINE + v * VL);
+            if (grad)
+                output_grad_points(r, d, p);
+            else
+                input_points(r, d, p);
+#pragma GCC unroll 6
+            for (int j = 0; j < r + 2; j++)
+                vstore(out + (i * POINTS + j) * slot + v * VL, p[j]);
+        }
+}
+
+/* Calls f with r as a constant. */
+#define WITH_CONSTANT(r, f, ...)                                                                   \
+    switch (r) {                                                                                   \
+    case 4:                                                                                        \
+        f(4, __VA_ARGS__);                                                                         \
+        break;                                                                                     \
+    case 3:                                                                                        \
+        f(3, __VA_ARGS__);                                                                         \
+        break;                                                                                     \
+    case 2:                                                                                        \
+        f(2, __VA_ARGS__);                                                                         \
+        break;                                                                                     \
+    default:                                                                                       \
+        f(1, __VA_ARGS__);                                                                         \
+    }
+
+/* A line of channels of one strip. row[i] points at the leftmost pixel that is read, which is one
+ * column outside of the image when left is 1. */
+ALWAYS_INLINE void line_to_points(const bool grad, const bool leaky, const int vectors,
+                                  const int tail, const strip *st, const real *const *row, int left,
+                                  int64_t inside, int64_t cols, int64_t stride, real slope,
+                                  const points *out, place at, int64_t c, real *buf)
+{
+    const int n_i = st->ry + 2;
+
+    for (int i = 0; i < n_i; i++) { /* columns outside of the image */
+        if (left)
+            memset(buf + (i * STRIP_COLS) * LINE, 0, LINE * sizeof *buf);
+        for (int64_t x = left + inside; x < cols; x++)
+            memset(buf + (i * STRIP_COLS + x) * LINE, 0, LINE * sizeof *buf);
+    }
+    WITH_CONSTANT(st->ry, columns_to_points, grad, leaky, vectors, tail, row, inside, stride, slope,
+                  buf + left * LINE)
+    for (int t = 0; t < st->tiles; t++) {
+        const bool last = t == st->tiles - 1 && st->rx_last < TILE;
+        const real *from = buf + t * TILE * LINE;
+        real *to = out->p + (last ? at.last : at.full + t) * out->stride + c;
+
+        if (!last)
+            tile_to_points(TILE, grad, vectors, n_i, from, to, out->slot);
+        else
+            WITH_CONSTANT(st->rx_last, tile_to_points, grad, vectors, n_i, from, to, out->slot)
+    }
+}
+
+static void strip_to_points(const grid *g, const strip *st, const pixels *in, const points *out,
+                            place at, real *buf)
+{
+    const int halo = in->grad ? 0 : 1, taps = in->grad ? st->ry : st->ry + 2;
+    const int left = st->x0 < halo ? 1 : 0;
+    const int64_t x0 = left ? 0 : st->x0 - halo; /* first column that is read */
+    const int64_t cols = (st->tiles - 1) * TILE + st->rx_last + 2 * halo;
+    const int64_t inside = min64(cols - left, g->w - x0);
+    const real *row[POINTS];
+
+    for (int64_t c = 0; c < in->c; c += LINE) {
+        const int64_t width = min64(LINE, in->c - c);
+
+        for (int i = 0; i < taps; i++) {
+            const int64_t y = st->y0 - halo + i;
+            row[i] = y < 0 || y >= g->h ? in->zeros
+                                        : in->p + ((st->image * g->h + y) * g->w + x0) * in->c + c;
+        }
+        if (width < LINE) {
+            const int vectors = (int)((width + VL - 1) / VL);
+            const int tail = (int)(width - (vectors - 1) * VL);
+
+            if (in->grad)
+                line_to_points(true, false, vectors, tail, st, row, left, inside, cols, in->c,
+                               in->slope, out, at, c, buf);
+            else
+                line_to_points(false, true, vectors, tail, st, row, left, inside, cols, in->c,
+                               in->slope, out, at, c, buf);
+        } else if (in->grad) {
+            line_to_points(true, false, LINE_V, VL, st, row, left, inside, cols, in->c, in->slope,
+                           out, at, c, buf);
+        } else if (in->slope != 1) {
+            line_to_points(false, true, LINE_V, VL, st, row, left, inside, cols, in->c, in->slope,
+                           out, at, c, buf);
+        } else {
+            line_to_points(false, false, LINE_V, VL, st, row, left, inside, cols, in->c, in->slope,
+                           out, at, c, buf);
+        }
+    }
+}
+
+/* ---- points to pixels: the outputs from M ---- */
+
+typedef struct result {
+    real *p; /* (n, h, w, c) */
+    int64_t c;
+    const real *gate; /* (n, h, w, c) or NULL: multiply by leaky'(gate) */
+    real slope;
+    bool add;
+} result;
+
+/* One tile through the vertical transform: buf[k][column][LINE], k < r. */
+ALWAYS_INLINE void points_to_columns(const int r, const int vectors, int n_j, const real *m,
+                                     int64_t slot, real *buf)
+{
+    for (int j = 0; j < n_j; j++)
+#pragma GCC unroll 1
+        for (int v = 0; v < vectors; v++) {
+            vreal p[POINTS], y[TILE];
+
+#pragma GCC unroll 6
+            for (int i = 0; i < r + 2; i++)
+                p[i] = vload(m + (i * POINTS + j) * slot + v * VL);
+            outputs(r, p, y);
+#pragma GCC unroll 4
+            for (int k = 0; k < r; k++)
+                vstore(buf + (k * POINTS + j) * LINE + v * VL, y[k]);
+        }
+}
+
+/* ... and through the horizontal one, n_k rows of r pixels. */
+ALWAYS_INLINE void columns_to_pixels(const int r, const bool plain, const int vectors,
+                                     const int tail, int n_k, const real *buf, const result *out,
+                                     int64_t at, int64_t row_stride)
+{
+    for (int k = 0; k < n_k; k++, at += row_stride)
+#pragma GCC unroll 1
+        for (int v = 0; v < vectors; v++) {
+            vreal p[POINTS], y[TILE];
+            const int lanes = v == vectors - 1 ? tail : VL;
+
+#pragma GCC unroll 6
+            for (int j = 0; j < r + 2; j++)
+                p[j] = vload(buf + (k * POINTS + j) * LINE + v * VL);
+            outputs(r, p, y);
+#pragma GCC unroll 4
+            for (int j = 0; j < r; j++) {
+                const int64_t i = at + j * out->c + v * VL;
+
+                if (!plain) {
+                    if (out->gate)
+                        y[j] = where_positive(load_lanes(out->gate + i, lanes), y[j],
+                                              out->slope * y[j]);
+                    if (out->add)
+                        y[j] += load_lanes(out->p + i, lanes);
+                }
+                store_lanes(out->p + i, y[j], lanes);
+            }
+        }
+}
+
+ALWAYS_INLINE void line_to_pixels(const bool plain, const int vectors, const int tail,
+                                  const grid *g, const strip *st, const points *m, place at,
+                                  const result *out, int64_t c, real *buf)
+{
+    for (int t = 0; t < st->tiles; t++) {
+        const bool last = t == st->tiles - 1 && st->rx_last < TILE;
+        const int rx = last ? st->rx_last : TILE;
+        const real *from = m->p + (last ? at.last : at.full + t) * m->stride + c;
+        const int64_t pixel = (st->image * g->h + st->y0) * g->w + st->x0 + t * TILE;
+
+        WITH_CONSTANT(st->ry, points_to_columns, vectors, rx + 2, from, m->slot, buf)
+        WITH_CONSTANT(rx, columns_to_pixels, plain, vectors, tail, st->ry, buf, out,
+                      pixel * out->c + c, g->w * out->c)
+    }
+}
+
+static void strip_to_pixels(const grid *g, const strip *st, const points *m, place at,
+                            const result *out, real *buf)
+{
+    for (int64_t c = 0; c < out->c; c += LINE) {
+        const int64_t width = min64(LINE, out->c - c);
+
+        if (width < LINE) {
+            const int vectors = (int)((width + VL - 1) / VL);
+            line_to_pixels(false, vectors, (int)(width - (vectors - 1) * VL), g, st, m, at, out, c,
+                           buf);
+        } else if (out->gate || out->add) {
+            line_to_pixels(false, LINE_V, VL, g, st, m, at, out, c, buf);
+        } else {
+            line_to_pixels(true, LINE_V, VL, g, st, m, at, out, c, buf);
+        }
+    }
+}
+
+/* ---- weights ---- */
+
+/* U of channels [k0, k1) of one panel of outputs: u[q][panel][k][GEMM_NR], zeros beyond co. The
+ * product goes from ci to co channels; with turned, w (3, 3, co, ci) is that of the forward
+ * convolution, to be turned by 180 degrees and transposed. */
+static void weights_to_points(const real *w, bool turned, int64_t ci, int64_t co, int64_t panel,
+                              int64_t k0, int64_t k1, int64_t slot, real *u)
+{
+    const int64_t c0 = panel * GEMM_NR, width = min64(GEMM_NR, co - c0);
+
+    for (int64_t k = k0; k < k1; k++) {
+        real g[9][GEMM_NR];
+
+        if (width < GEMM_NR)
+            memset(g, 0, sizeof g);
+        for (int tap = 0; tap < 9; tap++)
+            if (turned)
+                for (int64_t c = 0; c < width; c++)
+                    g[tap][c] = w[((8 - tap) * co + c0 + c) * ci + k];
+            else
+                memcpy(g[tap], w + (tap * ci + k) * co + c0, (size_t)width * sizeof **g);
+        for (int v = 0; v < 2; v++) {
+            vreal t[3][POINTS];
+
+            for (int x = 0; x < 3; x++) {
+                const vreal col[3] = {vload(g[x] + v * VL), vload(g[3 + x] + v * VL),
+                                      vload(g[6 + x] + v * VL)};
+                weight_points(col, t[x]);
+            }
+            for (int i = 0; i < POINTS; i++) {
+                const vreal line[3] = {t[0][i], t[1][i], t[2][i]};
+                vreal p[POINTS];
+
+                weight_points(line, p);
+                for (int j = 0; j < POINTS; j++)
+                    vstore(u + (i * POINTS + j) * slot + (panel * ci + k) * GEMM_NR + v * VL, p[j]);
+            }
+        }
+    }
+}
+
+/* dw (3, 3, ci, co) of input channel k from du[q][k][cop]. */
+static void points_to_weight_grads(const real *du, int64_t slot, int64_t cop, int64_t ci,
+                                   int64_t co, int64_t k, bool add, real *dw)
+{
+    for (int64_t c = 0; c < co; c += VL) {
+        const int lanes = (int)min64(VL, co - c);
+        vreal t[3][POINTS]; /* vertical taps at horizontal points */
+
+        for (int j = 0; j < POINTS; j++) {
+            vreal p[POINTS], g[3];
+
+            for (int i = 0; i < POINTS; i++)
+                p[i] = vload(du + (i * POINTS + j) * slot + k * cop + c);
+            weight_grads(p, g);
+            for (int y = 0; y < 3; y++)
+                t[y][j] = g[y];
+        }
+        for (int y = 0; y < 3; y++) {
+            vreal g[3];
+
+            weight_grads(t[y], g);
+            for (int x = 0; x < 3; x++) {
+                real *to = dw + ((y * 3 + x) * ci + k) * co + c;
+                if (add)
+                    g[x] += load_lanes(to, lanes);
+                store_lanes(to, g[x], lanes);
+            }
+        }
+    }
+}
+
+/* ---- scratch ---- */
+
+/* An odd number of cache lines, so that the 36 points of a tile fall into different sets of L1. */
+static int64_t slot_size(int64_t reals)
+{
+    return (round_up(reals, LINE) / LINE | 1) * LINE;
+}
+
+/* Parts of the scratch, in reals. Forward and gradient of the input have U for all threads, then V
+ * and M for each. M[q] is written where V[q - 1] was: POINTS^2 + 1 slots hold both. */
+typedef struct layout {
+    int64_t ci, co, cip, cop; /* channels of the product, and rounded up to vectors */
+    int64_t u_slot, slot;
+    int64_t chunk;         /* strips */
+    int64_t u, zeros, own; /* sizes */
+} layout;
+
+enum { Q = POINTS * POINTS };
+
+static layout plan_conv(const grid *g, int64_t ci, int64_t co, int threads)
+{
+    layout l = {.ci = ci, .co = co, .cip = round_up(ci, VL), .cop = round_up(co, VL)};
+    const int64_t wide = l.cip > l.cop ? l.cip : l.cop;
+    const int64_t tile_bytes = (Q + 1) * wide * (int64_t)sizeof(real);
+    const int64_t each = ceil_div(g->strips, threads); /* strips of a thread */
+    const int64_t limit = CHUNK_BYTES / (tile_bytes * g->part) + 1;
+
+    l.chunk = each ? ceil_div(each, ceil_div(each, limit)) : 1;
+    l.u_slot = slot_size(VNAME(panels_size)(ci, co));
+    l.slot = slot_size(l.chunk * g->part * wide);
+    l.u = Q * l.u_slot;
+    l.zeros = round_up(g->w * ci, LINE);
+    l.own = (Q + 1) * l.slot + BUF;
+    return l;
+}
+
+/* The gradient of the weights has V and the points of dy for all threads, twice: while one chunk is
+ * multiplied, the next is transformed. Then dU and, for each thread, a buffer. */
+static layout plan_grad_w(const grid *g, int64_t ci, int64_t co)
+{
+    layout l = {.ci = ci, .co = co, .cip = round_up(ci, VL), .cop = round_up(co, VL)};
+
+    l.chunk = ceil_div(GRAD_W_TILES, g->part);
+    l.slot = slot_size(l.chunk * g->part * (l.cip + l.cop));
+    l.u_slot = slot_size(ci * l.cop);
+    l.u = Q * l.u_slot;
+    l.zeros = round_up(g->w * ci, LINE);
+    l.own = BUF;
+    return l;
+}
+
+size_t VNAME(winograd_scratch)(const wmi_conv_shape *s, wmi_conv_pass pass, int threads)
+{
+    const grid g = make_grid(s);
+    int64_t reals;
+
+    if (pass == WMI_CONV_GRAD_W) {
+        const layout l = plan_grad_w(&g, s->ci, s->co);
+        reals = 2 * Q * l.slot + l.u + l.zeros + threads * l.own;
+    } else {
+        const bool turned = pass == WMI_CONV_GRAD_X;
+        const layout l = plan_conv(&g, turned ? s->co : s->ci, turned ? s->ci : s->co, threads);
+        reals = l.u + l.zeros + threads * l.own;
+    }
+    return (size_t)reals * sizeof(real);
+}
+
+/* ---- passes ---- */
+
+static void conv_chunk(const grid *g, const layout *l, int64_t first, int64_t last,
+                       const pixels *in, const real *u, const result *out, real *own)
+{
+    const chunk ch = make_chunk(g, first, last);
+    const points v = {own + l->slot, l->slot, l->cip}, m = {own, l->slot, l->cop};
+    real *buf = own + (Q + 1) * l->slot;
+
+    for (int64_t i = first; i < last; i++) {
+        const strip st = strip_at(g, i);
+        strip_to_points(g, &st, in, &v, place_of(g, &ch, i), buf);
+    }
+    for (int q = 0; q < Q; q++) {
+        int64_t lo, hi;
+
+        rows_with_point(g, &ch, q, &lo, &hi);
+        for (int64_t k = 0; k < l->ci; k += K_BLOCK)
+            GEMM_NN(hi - lo, l->cop, min64(K_BLOCK, l->ci - k), v.p + q * l->slot + lo * l->cip + k,
+                    l->cip, u + q * l->u_slot + k * GEMM_NR, GEMM_NR, l->ci * GEMM_NR,
+                    m.p + q * l->slot + lo * l->cop, l->cop, k > 0);
+    }
+    for (int64_t i = first; i < last; i++) {
+        const strip st = strip_at(g, i);
+        strip_to_pixels(g, &st, &m, place_of(g, &ch, i), out, buf);
+    }
+}
+
+static void conv(const wmi_conv_shape *s, const real *w, bool turned, const pixels *x,
+                 const result *out, real *scratch, int threads)
+{
+    const grid g = make_grid(s);
+    const layout l = plan_conv(&g, x->c, out->c, threads);
+    const int64_t panels = ceil_div(l.co, GEMM_NR);
+    real *u = scratch, *zeros = u + l.u, *own = zeros + l.zeros;
+    pixels in = *x;
+
+    memset(zeros, 0, (size_t)l.zeros * sizeof *zeros);
+    in.zeros = zeros;
+#pragma omp parallel num_threads(threads)
+    {
+        const int id = thread_id(), team = team_size();
+        const int64_t k0 = share(l.ci, id, team), k1 = share(l.ci, id + 1, team);
+        const int64_t s0 = share(g.strips, id, team), s1 = share(g.strips, id + 1, team);
+
+        for (int64_t p = 0; p < panels; p++)
+            weights_to_points(w, turned, l.ci, l.co, p, k0, k1, l.u_slot, u);
+#pragma omp barrier
+        for (int64_t i = s0; i < s1; i += l.chunk)
+            conv_chunk(&g, &l, i, min64(i + l.chunk, s1), &in, u, out, own + id * l.own);
+    }
+}
+
+void VNAME(winograd_forward)(const wmi_conv_shape *s, const real *x, const real *w, real *y,
+                             real slope, void *scratch, int threads)
+{
+    const pixels in = {.p = x, .c = s->ci, .slope = slope};
+    const result out = {.p = y, .c = s->co};
+
+    conv(s, w, false, &in, &out, scratch, threads);
+}
+
+void VNAME(winograd_grad_x)(const wmi_conv_shape *s, const real *dy, const real *w, const real *x,
+                            real slope, real *dx, bool add, void *scratch, int threads)
+{
+    const pixels in = {.p = dy, .c = s->co, .slope = 1};
+    const result out = {
+        .p = dx, .c = s->ci, .gate = slope == 1 ? NULL : x, .slope = slope, .add = add};
+
+    conv(s, w, true, &in, &out, scratch, threads);
+}
+
+/* Each dU[q] is summed over the tiles in their order by the thread that owns this part of it. */
+void VNAME(winograd_grad_w)(const wmi_conv_shape *s, const real *x, const real *dy, real slope,
+                            real *dw, bool add, void *scratch, int threads)
+{
+    const grid g = make_grid(s);
+    const layout l = plan_grad_w(&g, s->ci, s->co);
+    const int64_t chunks = ceil_div(g.strips, l.chunk);
+    const int64_t panels = ceil_div(l.cop, GEMM_NR), units = Q * panels;
+    real *v2 = scratch, *du = v2 + 2 * Q * l.slot, *zeros = du + l.u, *own = zeros + l.zeros;
+    const pixels from_x = {.p = x, .c = s->ci, .slope = slope, .zeros = zeros};
+    const pixels from_dy = {.p = dy, .c = s->co, .slope = 1, .grad = true, .zeros = zeros};
+
+    memset(zeros, 0, (size_t)l.zeros * sizeof *zeros);
+#pragma omp parallel num_threads(threads)
+    {
+        const int id = thread_id(), team = team_size();
+        const int64_t u0 = share(units, id, team), u1 = share(units, id + 1, team);
+        real *buf = own + id * l.own;
+
+        for (int64_t u = u0; u < u1; u++) {
+            const int64_t q = u / panels, c = u % panels * GEMM_NR;
+            for (int64_t k = 0; k < l.ci; k++)
+                memset(du + q * l.u_slot + k * l.cop + c, 0,
+                       (size_t)min64(GEMM_NR, l.cop - c) * sizeof *du);
+        }
+        for (int64_t i = 0; i < chunks; i++) {
+            const chunk ch = make_chunk(&g, i * l.chunk, min64((i + 1) * l.chunk, g.strips));
+            const int64_t jobs = 2 * (ch.last - ch.first);
+            real *v = v2 + i % 2 * Q * l.slot;
+            const points vx = {v, l.slot, l.cip};
+            const points vy = {v + l.chunk * g.part * l.cip, l.slot, l.cop};
+
+            for (int64_t j = share(jobs, id, team); j < share(jobs, id + 1, team); j++) {
+                const int64_t index = ch.first + j / 2;
+                const strip st = strip_at(&g, index);
+                const place at = place_of(&g, &ch, index);
+
+                if (j % 2)
+                    strip_to_points(&g, &st, &from_dy, &vy, at, buf);
+                else
+                    strip_to_points(&g, &st, &from_x, &vx, at, buf);
+            }
+/* One barrier a chunk is enough: the buffer that is written next was read before the previous one.
+ */
+#pragma omp barrier
+            for (int64_t u = u0; u < u1; u++) {
+                const int64_t q = u / panels, c = u % panels * GEMM_NR;
+                int64_t lo, hi;
+
+                rows_with_point(&g, &ch, (int)q, &lo, &hi);
+                GEMM_TN(l.ci, min64(GEMM_NR, l.cop - c), hi - lo, vx.p + q * l.slot + lo * l.cip,
+                        l.cip, vy.p + q * l.slot + lo * l.cop + c, l.cop, GEMM_NR,
+                        du + q * l.u_slot + c, l.cop, true);
+            }
+        }
+#pragma omp barrier
+        for (int64_t k = share(l.ci, id, team); k < share(l.ci, id + 1, team); k++)
+            points_to_weight_grads(du, l.u_slot, l.cop, l.ci, l.co, k, add, dw);
+    }
+}

@@ -1,0 +1,57 @@
+/* real.h - for files that are built once per dtype and instruction set (*_tmpl.c).
+ * The build defines WMI_REAL_BITS (32 or 64) and WMI_ISA (base, avx2, avx512). */
+#ifndef WMI_ENGINE_REAL_H
+#define WMI_ENGINE_REAL_H
+
+#include <stdint.h>
+#include <tgmath.h> /* exp(x) of a real is expf or exp */
+
+#define WMI_JOIN4_(a, b, c, d) a##b##c##_##d
+#define WMI_JOIN4(a, b, c, d) WMI_JOIN4_(a, b, c, d)
+
+#if WMI_REAL_BITS == 32
+typedef float real;
+#define R(x) x##f
+#define WMI_REAL_DTYPE WMI_F32
+#define OPNAME(op) WMI_JOIN4(wmi_op_, op, _f32, WMI_ISA)
+#define VNAME(fn) WMI_JOIN4(wmi_, fn, _f32, WMI_ISA) /* a kernel shared by several ops */
+#elif WMI_REAL_BITS == 64
+typedef double real;
+#define R(x) x
+#define WMI_REAL_DTYPE WMI_F64
+#define OPNAME(op) WMI_JOIN4(wmi_op_, op, _f64, WMI_ISA)
+#define VNAME(fn) WMI_JOIN4(wmi_, fn, _f64, WMI_ISA)
+#else
+#error "WMI_REAL_BITS must be 32 or 64"
+#endif
+
+/* One vector register of the instruction set, in GCC's portable vector notation: arithmetic on it
+ * is lane by lane, and the source builds on any machine. vreal_u is for loads at any address. */
+#if defined(__AVX512F__)
+#define WMI_VBYTES 64
+#elif defined(__AVX2__)
+#define WMI_VBYTES 32
+#else
+#define WMI_VBYTES 16
+#endif
+typedef real vreal __attribute__((vector_size(WMI_VBYTES), may_alias));
+typedef real vreal_u
+    __attribute__((vector_size(WMI_VBYTES), aligned(WMI_REAL_BITS / 8), may_alias));
+enum { VL = WMI_VBYTES / (int)sizeof(real) }; /* lanes */
+
+static inline __attribute__((always_inline, unused)) vreal vload(const real *p)
+{
+    return *(const vreal_u *)p;
+}
+
+static inline __attribute__((always_inline, unused)) void vstore(real *p, vreal v)
+{
+    *(vreal_u *)p = v;
+}
+
+static inline __attribute__((always_inline, unused)) vreal vsplat(real s)
+{
+    return s - (vreal){0}; /* scalar op vector broadcasts */
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* loss.c - objectives by name, and the mean over bridges. */
+#include "loss/loss.h"
+
+#include <string.h>
+
+/* The builder is NULL for an objective that is not a mean over bridges. */
+static const struct {
+    const char *name;
+    wmi_node *(*build)(wmi_graph *g, wmi_node *s, wmi_node *weights, int64_t n_num);
+} objectives[] = {
+    [WMI_LOGISTIC] = {"logistic", wmi_logistic_loss},
+    [WMI_NWJ] = {"nwj", wmi_nwj_loss},
+    [WMI_LSQ] = {"lsq", wmi_lsq_loss},
+    [WMI_MULTINOMIAL] = {"multinomial", NULL},
+};
+
+enum { N_OBJECTIVES = sizeof objectives / sizeof *objectives };
+
+const char *wmi_objective_name(wmi_objective o)
+{
+    return objectives[o].name;
+}
+
+bool wmi_objective_find(const char *name, wmi_objective *out)
+{
+    for (int o = 0; o < N_OBJECTIVES; o++)
+        if (strcmp(objectives[o].name, name) == 0) {
+            *out = (wmi_objective)o;
+            return true;
+        }
+    return false;
+}
+
+wmi_node *wmi_loss_bridges(wmi_graph *g, wmi_objective o, wmi_node *scores, wmi_node *weights,
+                           int64_t n_num, wmi_node **per_bridge)
+{
+    wmi_node *losses;
+
+    if (per_bridge)
+        *per_bridge = NULL;
+    if (!objectives[o].build)
+        return wmi_graph_fail(g, WM_EINVAL,
+                              "the %s objective is no mean over bridges: it needs labelled rows",
+                              objectives[o].name);
+    losses = objectives[o].build(g, scores, weights, n_num);
+    if (per_bridge)
+        *per_bridge = losses;
+    return wmi_mean(g, losses, WMI_ALL_AXES);
+}

@@ -1,0 +1,23 @@
+/* loss.h - objectives by name, and the scalar that training minimises. The mathematics is in the
+ * ops (engine/ops/bridge_loss_tmpl.c, multinomial_loss_tmpl.c); this room puts them together. */
+#ifndef WMI_LOSS_LOSS_H
+#define WMI_LOSS_LOSS_H
+
+#include "engine/ops.h"
+
+typedef enum wmi_objective { WMI_LOGISTIC, WMI_NWJ, WMI_LSQ, WMI_MULTINOMIAL } wmi_objective;
+
+/* "logistic", "nwj", "lsq", "multinomial" */
+const char *wmi_objective_name(wmi_objective o);
+/* false, and *out left alone, for a name that is none of them. */
+bool wmi_objective_find(const char *name, wmi_objective *out);
+
+/* The objective of bridges that are learned side by side: the arithmetic mean over bridges of their
+ * losses (L_TRE of the paper). scores (m, n), of which n_num columns belong to the numerator;
+ * weights (m, n) or NULL. per_bridge, if not NULL, receives the node of the m losses. Multinomial
+ * is no sum over bridges and wants every bridge at every row: wmi_multinomial_loss() builds it,
+ * here it is a failure. */
+wmi_node *wmi_loss_bridges(wmi_graph *g, wmi_objective o, wmi_node *scores, wmi_node *weights,
+                           int64_t n_num, wmi_node **per_bridge);
+
+#endif

@@ -1,0 +1,201 @@
+/* bridge_model.c - the energy of a set of bridges as a sum of terms, log r_k = -(sum of terms +
+ * c_k). */
+#include "nn/bridge_model.h"
+
+#include <inttypes.h>
+
+#define ALL_TERMS                                                                                  \
+    (WMI_TERM_LINEAR | WMI_TERM_QUADRATIC | WMI_TERM_ADDITIVE | WMI_TERM_MLP | WMI_TERM_RESNET |   \
+     WMI_TERM_SEPARABLE)
+
+void wmi_model_init(wmi_model *model, int64_t bridges, int64_t dim)
+{
+    *model = (wmi_model){.bridges = bridges,
+                         .dim = dim,
+                         .terms = WMI_TERM_QUADRATIC,
+                         .quadratic = wmi_head_quadratic(WMI_QUADRATIC_PSD, true),
+                         .head = wmi_head_quadratic(WMI_QUADRATIC_PSD, true),
+                         .bases = 16};
+    wmi_mlp_opts_init(&model->mlp);
+    wmi_resnet_mnist(&model->resnet);
+    wmi_separable_opts_init(&model->separable);
+}
+
+void wmi_model_peaked(wmi_model *model, int64_t bridges)
+{
+    wmi_model_init(model, bridges, 1);
+    model->quadratic = wmi_head_quadratic(WMI_QUADRATIC_PSD, false);
+}
+
+void wmi_model_gaussian(wmi_model *model, int64_t bridges, int64_t dim)
+{
+    wmi_model_init(model, bridges, dim);
+    model->quadratic = wmi_head_quadratic(WMI_QUADRATIC_SYMMETRIC, false);
+}
+
+void wmi_model_mnist(wmi_model *model, int64_t bridges)
+{
+    wmi_model_init(model, bridges, 28 * 28);
+    model->terms = WMI_TERM_RESNET;
+}
+
+void wmi_model_omniglot(wmi_model *model, int64_t bridges, int64_t n, int64_t width)
+{
+    wmi_model_init(model, bridges, 28 * n * 28 * n);
+    model->dim_u = model->dim;
+    model->terms = WMI_TERM_SEPARABLE;
+    wmi_separable_omniglot(&model->separable, n, width);
+}
+
+static bool sane(wmi_net *net, const wmi_model *model)
+{
+    if (model->bridges < 1 || model->dim < 1 || model->dim_u < 0)
+        wmi_net_fail(net, WM_EINVAL,
+                     "model: %" PRId64 " bridges, %" PRId64 " columns, %" PRId64 " columns of u",
+                     model->bridges, model->dim, model->dim_u);
+    if (!model->terms || model->terms & ~ALL_TERMS)
+        wmi_net_fail(net, WM_EINVAL, "model: no set of terms is %#x", model->terms);
+    if (model->terms & WMI_TERM_SEPARABLE && !model->dim_u)
+        wmi_net_fail(net, WM_EINVAL, "model: the separable term needs a u");
+    return !net->st;
+}
+
+/* A value of (rows, dim); where building, checks that it is one, and that grouped rows fill all
+ * groups. */
+static wmi_value rows_of(wmi_net *net, const char *name, wmi_node *x, int64_t dim, bool shared)
+{
+    char text[96];
+
+    if (net->graph && !x)
+        wmi_net_fail(net, WM_EINVAL, "model: %s is missing", name);
+    else if (net->graph && (x->shape.rank != 2 || x->shape.dim[1] != dim))
+        wmi_net_fail(net, WM_ESHAPE, "model: %s is %s, not (rows, %" PRId64 ")", name,
+                     wmi_shape_text(&x->shape, text), dim);
+    else if (net->graph && !shared && x->shape.dim[0] % net->m)
+        wmi_net_fail(net, WM_ESHAPE, "model: %s has %" PRId64 " rows for %" PRId64 " bridges", name,
+                     x->shape.dim[0], net->m);
+    return (wmi_value){.node = net->st ? NULL : x, .c = dim, .shared = shared};
+}
+
+/* The rows (u, x), for terms that do not tell the two apart. Shared rows of u are repeated for
+ * every bridge, and within it (bridge_model.h). */
+static wmi_value join(wmi_net *net, wmi_value u, wmi_value x)
+{
+    if (u.node && x.node) {
+        const int64_t have = u.node->shape.dim[0], rows = x.node->shape.dim[0];
+        const int64_t n = u.shared && !x.shared ? rows / net->m : rows;
+
+        if (have < 1 || n % have)
+            wmi_net_fail(net, WM_ESHAPE, "model: %" PRId64 " rows of u for %" PRId64 " of x", have,
+                         n);
+        else
+            x.node = wmi_concat(
+                net->graph, 2,
+                (wmi_node *[]){wmi_rows_repeat(net->graph, u.node, rows / have), x.node}, 1);
+    }
+    x.c += u.c;
+    return x;
+}
+
+/* A head on the features of a body. */
+static wmi_node *term_of_body(wmi_net *net, const wmi_model *model, const wmi_body *body,
+                              wmi_value x)
+{
+    wmi_value h = wmi_body_features(net, body, model->independent, x);
+    const size_t mark = wmi_net_enter(net, "head");
+    wmi_node *energy = wmi_head_energy(net, &model->head, h);
+
+    wmi_net_leave(net, mark);
+    return energy;
+}
+
+static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_value x,
+                      wmi_node *knots)
+{
+    const wmi_head_opts linear = wmi_head_linear();
+
+    switch (which) {
+    case WMI_TERM_LINEAR:
+        return wmi_head_energy(net, &linear, x);
+    case WMI_TERM_QUADRATIC:
+        return wmi_head_energy(net, &model->quadratic, x);
+    case WMI_TERM_ADDITIVE:
+        return wmi_head_additive(net, model->bases, knots, x);
+    case WMI_TERM_MLP:
+        return term_of_body(net, model, &(wmi_body){.kind = WMI_BODY_MLP, .mlp = model->mlp}, x);
+    default:
+        return term_of_body(net, model,
+                            &(wmi_body){.kind = WMI_BODY_RESNET, .resnet = model->resnet}, x);
+    }
+}
+
+/* in is NULL while declaring. */
+static wmi_node *walk(wmi_net *net, const wmi_model *model, const wmi_model_inputs *in)
+{
+    static const char *const name[] = {"linear", "quadratic", "additive",
+                                       "mlp",    "resnet",    "separable"};
+    const bool shared = in && in->layout == WMI_ROWS_SHARED;
+    wmi_node *energy = NULL;
+    wmi_value x, ux, u = {.c = 0};
+
+    if (!sane(net, model))
+        return NULL;
+    x = rows_of(net, "x", in ? in->x : NULL, model->dim, shared);
+    if (model->dim_u) {
+        /* In the grouped layout u may have a row of its own for every row of x. */
+        u = rows_of(net, "u", in ? in->u : NULL, model->dim_u, true);
+        if (!shared && u.node && x.node && u.node->shape.dim[0] == x.node->shape.dim[0])
+            u.shared = false;
+    }
+    ux = model->terms & ~WMI_TERM_SEPARABLE ? join(net, u, x) : x;
+    for (unsigned i = 0; i < sizeof name / sizeof *name && !net->st; i++) {
+        const unsigned which = 1u << i;
+        size_t mark;
+        wmi_node *e;
+
+        if (!(model->terms & which))
+            continue;
+        mark = wmi_net_enter(net, "%s", name[i]);
+        if (which == WMI_TERM_SEPARABLE)
+            e = wmi_separable(net, &model->separable, model->independent, u, x);
+        else
+            e = term(net, model, which, ux, in ? in->knots : NULL);
+        energy = wmi_energy_add(net, energy, e);
+        wmi_net_leave(net, mark);
+    }
+    return wmi_log_ratio(net, energy);
+}
+
+wm_status wmi_model_declare(wmi_params *params, const char *prefix, const wmi_model *model,
+                            wm_error *err)
+{
+    wmi_net net = wmi_net_declare(params, prefix, model->bridges, err);
+
+    (void)walk(&net, model, NULL);
+    return wmi_net_status(&net, err);
+}
+
+wmi_node *wmi_model_build(wmi_graph *g, const char *prefix, const wmi_model *model,
+                          const wmi_model_inputs *in)
+{
+    wmi_net net = wmi_net_build(g, prefix, model->bridges);
+
+    return walk(&net, model, in);
+}
+
+wmi_node *wmi_model_embed(wmi_graph *g, const char *prefix, const wmi_model *model, wmi_node *u)
+{
+    wmi_net net = wmi_net_build(g, prefix, model->bridges);
+    size_t mark;
+    wmi_value h;
+
+    if (!(model->terms & WMI_TERM_SEPARABLE))
+        wmi_net_fail(&net, WM_EINVAL, "model: only the separable term has an embedding g(u)");
+    if (!sane(&net, model))
+        return NULL;
+    h = rows_of(&net, "u", u, model->dim_u, true);
+    mark = wmi_net_enter(&net, "separable");
+    h = wmi_separable_embed(&net, &model->separable, h);
+    wmi_net_leave(&net, mark);
+    return h.node;
+}

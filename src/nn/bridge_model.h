@@ -1,0 +1,76 @@
+/* bridge_model.h - a whole set of bridges: log r_k(x), k = 0 .. m - 1, as one energy that is a sum
+ * of terms.
+ *
+ *   wmi_model model;
+ *   wmi_model_mnist(&model, 10);
+ *   st = wmi_model_declare(params, "", &model, err);          once: parameters into the table
+ *   scores = wmi_model_build(graph, "", &model, &inputs);      for every batch shape: (m, n)
+ *
+ * The parameters are the same for both layouts of the rows, and for any number of them. */
+#ifndef WMI_NN_BRIDGE_MODEL_H
+#define WMI_NN_BRIDGE_MODEL_H
+
+#include "nn/heads.h"
+#include "nn/separable.h"
+
+/* Terms of the energy; a model has any set of them. Their parameters lie under these names. */
+#define WMI_TERM_LINEAR 1u     /* "linear": w_k' x */
+#define WMI_TERM_QUADRATIC 2u  /* "quadratic": x' Q_k x [+ w_k' x] */
+#define WMI_TERM_ADDITIVE 4u   /* "additive": sum_j b_kj(x_j) */
+#define WMI_TERM_MLP 8u        /* "mlp": a head on the features of the conditional MLP */
+#define WMI_TERM_RESNET 16u    /* "resnet": a head on those of the CondResNet */
+#define WMI_TERM_SEPARABLE 32u /* "separable": g(u)' W_k f_k(v) */
+
+typedef struct wmi_model {
+    int64_t bridges;         /* m */
+    int64_t dim;             /* columns of x, or of v where the model has a u */
+    int64_t dim_u;           /* columns of u; 0 where x is one thing */
+    unsigned terms;          /* WMI_TERM_* */
+    bool independent;        /* bridges share nothing: a network for each */
+    wmi_head_opts quadratic; /* of the quadratic term */
+    wmi_head_opts head;      /* on the features of mlp and resnet */
+    int64_t bases;           /* of the additive term, per column */
+    wmi_mlp_opts mlp;
+    wmi_resnet_opts resnet;
+    wmi_separable_opts separable;
+} wmi_model;
+
+/* Quadratic bridges on x, positive semi-definite, with linear term; 16 bases; head and networks as
+ * in the paper's MNIST experiment, for when terms are changed. */
+void wmi_model_init(wmi_model *model, int64_t bridges, int64_t dim);
+
+/* The paper's models. */
+void wmi_model_peaked(wmi_model *model, int64_t bridges); /* 1-D: -exp(2 theta_k) x^2 - c_k */
+void wmi_model_gaussian(wmi_model *model, int64_t bridges, int64_t dim); /* symmetric, Q_ii > 0 */
+void wmi_model_mnist(wmi_model *model, int64_t bridges); /* CondResNet, semi-definite head */
+void wmi_model_omniglot(wmi_model *model, int64_t bridges, int64_t n, int64_t width);
+
+/* How the rows of x stand to the bridges. */
+typedef enum wmi_layout {
+    /* m * n rows, n for each bridge in turn: training. */
+    WMI_ROWS_GROUPED,
+    /* n rows, at which every bridge is evaluated: sampling and evaluation. What does not depend on
+     * the bridge, up to the first ScaleShift_k, is computed once. */
+    WMI_ROWS_SHARED
+} wmi_layout;
+
+typedef struct wmi_model_inputs {
+    wmi_layout layout;
+    wmi_node *x; /* (rows, dim) */
+    /* (rows, dim_u), or NULL: n rows for all bridges, or a divisor of n that are repeated in order,
+     * or, in the grouped layout, m * n rows. g(u) is computed once for each row here. All terms but
+     * the separable one read the row (u, x). */
+    wmi_node *u;
+    wmi_node *knots; /* (dim_u + dim, bases + 4) for the additive term, or NULL */
+} wmi_model_inputs;
+
+/* Adds the parameters to the table. WM_EINVAL, WM_ESHAPE for settings that make no network. */
+WM_MUST_CHECK wm_status wmi_model_declare(wmi_params *params, const char *prefix,
+                                          const wmi_model *model, wm_error *err);
+/* log r_k at the rows: (m, n). Failures stay in the graph. */
+wmi_node *wmi_model_build(wmi_graph *g, const char *prefix, const wmi_model *model,
+                          const wmi_model_inputs *in);
+/* The representation g(u) of the separable term: (rows, dim_u) -> (rows, e). */
+wmi_node *wmi_model_embed(wmi_graph *g, const char *prefix, const wmi_model *model, wmi_node *u);
+
+#endif

@@ -1,0 +1,47 @@
+/* cond_resnet.h - CondResNet, the paper's convolutional body: kernels shared by all bridges, a
+ * ScaleShift_k after every layer. With one bridge it is the network g(u), which knows of none. */
+#ifndef WMI_NN_COND_RESNET_H
+#define WMI_NN_COND_RESNET_H
+
+#include "nn/layers.h"
+
+#define WMI_RESNET_MAX_BLOCKS 16
+
+typedef struct wmi_resnet_block {
+    int64_t width; /* channels */
+    bool down;     /* 2x2 pooling at the end */
+    /* A 1x1 convolution in the shortcut although the width stays. Where the width changes there
+     * always is one; the authors' code has more of them, by an off-by-one. */
+    bool project;
+} wmi_resnet_block;
+
+typedef struct wmi_resnet_opts {
+    int64_t height, width, channels; /* of the image */
+    struct {
+        int window, stride;
+        int64_t width;
+    } stem;
+    int n_blocks;
+    wmi_resnet_block block[WMI_RESNET_MAX_BLOCKS];
+    int attention;    /* self-attention after this many blocks; 0: none */
+    bool max_pool;    /* in down blocks; else the average */
+    int64_t dense;    /* features */
+    double slope;     /* of LeakyReLU: 0.3 */
+    double dropout;   /* inside the blocks, in [0, 1): 0 */
+    bool per_channel; /* one scale and shift for each channel: false, one for each hidden unit */
+} wmi_resnet_opts;
+
+/* The paper's MNIST network: 28x28, 3x3 stem 64, blocks d64, attention, 64, d64, 64, d128, 128,
+ * d128, 128, average pooling, dense 128. */
+void wmi_resnet_mnist(wmi_resnet_opts *opts);
+/* The paper's SpatialMultiOmniglot network for n x n characters: 28n x 28n, 5x5 stride-3 stem
+ * `width`, blocks d width, width, then twice d 2 width, 2 width, max pooling, dense 300n. The paper
+ * has width = 32n, the authors' code 32. */
+void wmi_resnet_omniglot(wmi_resnet_opts *opts, int64_t n, int64_t width);
+/* For two cores: 28x28, 5x5 stride-2 stem 32, blocks 32, d32, 64, d64, 64, dense 128. */
+void wmi_resnet_laptop(wmi_resnet_opts *opts);
+
+/* x (rows, height * width * channels) -> features (m * n, dense). Walked (layers.h). */
+wmi_value wmi_cond_resnet(wmi_net *net, const wmi_resnet_opts *opts, wmi_value x);
+
+#endif

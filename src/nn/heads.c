@@ -1,0 +1,89 @@
+/* heads.c - energies of the features, and the log-ratio that they add up to (heads.h).
+ *
+ * Paper, energy-based models: log r_k(x) = -f_k(x)' W_k f_k(x) - f_k(x)' b_k - c_k, W_k positive
+ * definite, which bounds the density; Gaussians: x' W_k x + b_k; mutual information: g(u)' W_k
+ * f_k(v). The authors' code has the first sign for all of them, and a constant in the last. */
+#include "nn/heads.h"
+
+static const wmi_init zero = {.kind = WMI_INIT_CONST};
+
+wmi_head_opts wmi_head_linear(void)
+{
+    return (wmi_head_opts){.linear = true};
+}
+
+wmi_head_opts wmi_head_quadratic(wmi_quadratic_kind kind, bool linear)
+{
+    return (wmi_head_opts){.quadratic = true, .kind = kind, .linear = linear};
+}
+
+/* h' w_k: (m or 1, n, d) times (m, d, 1), read as (m, n). */
+static wmi_node *inner(wmi_graph *g, wmi_node *h, wmi_node *w)
+{
+    wmi_node *x = h, *y;
+
+    if (h && h->shape.dim[0] == 1) /* one matrix of rows for every bridge */
+        x = wmi_reshape(g, h, 2, h->shape.dim + 1);
+    y = wmi_matmul(g, x, w, false, false);
+    return y ? wmi_reshape(g, y, 2, y->shape.dim) : NULL;
+}
+
+wmi_node *wmi_head_energy(wmi_net *net, const wmi_head_opts *opts, wmi_value h)
+{
+    const int64_t m = net->m, d = h.c;
+    const wmi_init start = opts->quadratic ? zero : (wmi_init){.kind = WMI_INIT_GLOROT_NORMAL};
+    wmi_node *x = wmi_value_by_bridge(net, h), *energy = NULL;
+
+    if (!opts->quadratic && !opts->linear)
+        wmi_net_fail(net, WM_EINVAL, "a head with neither a quadratic nor a linear term");
+    if (opts->quadratic) {
+        wmi_node *a = wmi_net_param(net, "a", 3, (int64_t[]){m, d, d}, zero, WMI_GROUP_BODY);
+
+        if (net->graph)
+            energy = wmi_quadratic(net->graph, x, a, opts->kind);
+    }
+    if (opts->linear) {
+        wmi_node *w = wmi_net_param(net, "w", 3, (int64_t[]){m, d, 1}, start, WMI_GROUP_BODY);
+
+        if (net->graph)
+            energy = wmi_energy_add(net, energy, inner(net->graph, x, w));
+    }
+    return energy;
+}
+
+wmi_node *wmi_head_bilinear(wmi_net *net, wmi_value u, wmi_value v)
+{
+    const wmi_init start = {WMI_INIT_NORMAL, 0, 0.005};
+    wmi_node *w = wmi_net_param(net, "w", 3, (int64_t[]){net->m, u.c, v.c}, start, WMI_GROUP_BODY);
+
+    if (!net->graph)
+        return NULL;
+    return wmi_bilinear(net->graph, wmi_value_by_bridge(net, u), w, wmi_value_by_bridge(net, v));
+}
+
+wmi_node *wmi_head_additive(wmi_net *net, int64_t bases, wmi_node *knots, wmi_value x)
+{
+    wmi_node *coef =
+        wmi_net_param(net, "coef", 3, (int64_t[]){net->m, x.c, bases}, zero, WMI_GROUP_BODY);
+
+    if (!net->graph)
+        return NULL;
+    if (!knots)
+        wmi_net_fail(net, WM_EINVAL, "the additive head has no knots");
+    return wmi_additive(net->graph, wmi_value_by_bridge(net, x), coef, knots);
+}
+
+wmi_node *wmi_energy_add(wmi_net *net, wmi_node *a, wmi_node *b)
+{
+    return a && net->graph ? wmi_add(net->graph, a, b) : b;
+}
+
+wmi_node *wmi_log_ratio(wmi_net *net, wmi_node *energy)
+{
+    wmi_node *c = wmi_net_param(net, "c", 1, &net->m, zero, WMI_GROUP_CONSTANT);
+
+    if (!net->graph)
+        return NULL;
+    c = wmi_reshape(net->graph, c, 2, (int64_t[]){net->m, 1});
+    return wmi_affine(net->graph, wmi_add(net->graph, energy, c), -1, 0);
+}

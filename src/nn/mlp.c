@@ -1,0 +1,61 @@
+/* mlp.c - the conditional MLP of the paper's code. With cond(x) = ScaleShift_k(dense(x)):
+ *   residual:  cond -> [act -> cond -> act -> dropout -> cond, + shortcut] x blocks -> act -> cond
+ *   plain:     [cond -> act -> dropout] x blocks -> cond
+ * The layers of a block start by variance scaling, 2.0 (He) and 0.1, the others Glorot-uniform. The
+ * features leave without an activation. */
+#include "nn/mlp.h"
+
+#include <inttypes.h>
+
+void wmi_mlp_opts_init(wmi_mlp_opts *opts)
+{
+    *opts = (wmi_mlp_opts){.width = 128, .out = 128, .blocks = 1, .residual = true, .slope = 0.3};
+}
+
+static wmi_value cond(wmi_net *net, const char *name, wmi_value x, int64_t width, wmi_init init,
+                      const wmi_value *residual, double slope)
+{
+    x = wmi_layer_dense(net, name, x, width, init);
+    return wmi_layer_scale_shift(net, name, x, residual, (wmi_fused){slope, 1, false});
+}
+
+static wmi_value block(wmi_net *net, const wmi_mlp_opts *o, wmi_value x)
+{
+    const wmi_init he = {.kind = WMI_INIT_HE, .a = 2.0}, small = {.kind = WMI_INIT_HE, .a = 0.1};
+    wmi_value h = wmi_layer_leaky_relu(net, x, o->slope);
+
+    h = cond(net, "dense1", h, o->width, he, NULL, o->slope);
+    h = wmi_layer_dropout(net, h, o->dropout);
+    return cond(net, "dense2", h, o->width, small, &x, 1);
+}
+
+static bool sane(wmi_net *net, const wmi_mlp_opts *o)
+{
+    if (o->width < 1 || o->out < 1 || o->blocks < 0 || !(o->dropout >= 0 && o->dropout < 1))
+        wmi_net_fail(net, WM_EINVAL, "width %" PRId64 ", out %" PRId64 ", blocks %d, dropout %g",
+                     o->width, o->out, o->blocks, o->dropout);
+    return !net->st;
+}
+
+wmi_value wmi_mlp(wmi_net *net, const wmi_mlp_opts *o, wmi_value x)
+{
+    const wmi_init glorot = {.kind = WMI_INIT_GLOROT};
+
+    if (!sane(net, o))
+        return x;
+    if (o->residual)
+        x = cond(net, "first", x, o->width, glorot, NULL, 1);
+    for (int i = 0; i < o->blocks; i++) {
+        const size_t mark = wmi_net_enter(net, "block%d", i + 1);
+
+        if (o->residual)
+            x = block(net, o, x);
+        else
+            x = wmi_layer_dropout(net, cond(net, "dense", x, o->width, glorot, NULL, o->slope),
+                                  o->dropout);
+        wmi_net_leave(net, mark);
+    }
+    if (o->residual)
+        x = wmi_layer_leaky_relu(net, x, o->slope);
+    return cond(net, "last", x, o->out, glorot, NULL, 1);
+}
