@@ -6,6 +6,8 @@ find_library(LAPACKE_LIBRARY lapacke REQUIRED)
 find_library(LBFGS_LIBRARY lbfgs REQUIRED)
 find_path(LBFGS_INCLUDE lbfgs.h REQUIRED)
 find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
 
 # OpenBLAS must be its OpenMP flavour: one thread pool with oneDNN and our own kernels. Where the
 # pthread flavour is installed too, Debian's openblas.pc and libopenblas.so are links to that one,
@@ -32,4 +34,5 @@ target_include_directories(waymark_deps SYSTEM INTERFACE ${OPENBLAS_INCLUDE} ${L
                            ${LBFGS_INCLUDE} ${RANDOM123_INCLUDE})
 # OpenBLAS stands before LAPACKE, whose own BLAS is whatever the system prefers: first found wins.
 target_link_libraries(waymark_deps INTERFACE OpenMP::OpenMP_C ${OPENBLAS_LIBRARY}
-                      ${LAPACKE_LIBRARY} DNNL::dnnl ${LBFGS_LIBRARY} m)
+                      ${LAPACKE_LIBRARY} DNNL::dnnl ${LBFGS_LIBRARY}
+                      PkgConfig::JANSSON m)

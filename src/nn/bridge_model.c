@@ -147,7 +147,7 @@ static wmi_node *walk(wmi_net *net, const wmi_model *model, const wmi_model_inpu
         if (!shared && u.node && x.node && u.node->shape.dim[0] == x.node->shape.dim[0])
             u.shared = false;
     }
-    ux = model->terms & ~WMI_TERM_SEPARABLE ? join(net, u, x) : x;
+    ux = (model->terms & ~WMI_TERM_SEPARABLE) ? join(net, u, x) : x;
     for (unsigned i = 0; i < sizeof name / sizeof *name && !net->st; i++) {
         const unsigned which = 1u << i;
         size_t mark;

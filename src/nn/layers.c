@@ -1,7 +1,6 @@
 /* layers.c - dense, convolution, ScaleShift_k and the rest, each in its two readings (layers.h). */
 #include "nn/layers.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

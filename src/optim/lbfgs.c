@@ -22,7 +22,7 @@ enum {
 
 typedef struct run {
     int64_t n;
-    wmi_objective *f;
+    wmi_lbfgs_f *f;
     void *ctx;
     double decrease_tol;
     double *x;                    /* (n) the caller's: the last point accepted, as are ... */
@@ -169,7 +169,7 @@ void wmi_lbfgs_opts_init(wmi_lbfgs_opts *opts)
     *opts = (wmi_lbfgs_opts){.history = 10, .max_iterations = 1000, .grad_tol = 1e-8};
 }
 
-wm_status wmi_lbfgs(double *x, int64_t n, wmi_objective *f, void *ctx, const wmi_lbfgs_opts *opts,
+wm_status wmi_lbfgs(double *x, int64_t n, wmi_lbfgs_f *f, void *ctx, const wmi_lbfgs_opts *opts,
                     wmi_lbfgs_result *result, wm_error *err)
 {
     run r = {.n = n, .f = f, .ctx = ctx, .x = x, .fx = NAN, .grad_norm = NAN};

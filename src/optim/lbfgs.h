@@ -9,7 +9,7 @@
 
 /* f(x), and its gradient into grad (n). x is finite. A failure is reported by setting
  * err->code (as wmi_fail does), which ends the run with that status: WM_EINTERRUPTED stops it. */
-typedef double wmi_objective(void *ctx, const double *x, double *grad, wm_error *err);
+typedef double wmi_lbfgs_f(void *ctx, const double *x, double *grad, wm_error *err);
 
 typedef struct wmi_lbfgs_opts {
     int64_t history;        /* pairs kept; default 10 */
@@ -42,7 +42,7 @@ typedef struct wmi_lbfgs_result {
  * WM_EINVAL; WM_ENOMEM; what f reports; WM_EDIVERGED if f or its gradient is not finite at the
  * start, or f is -inf anywhere. A trial step to where they are not finite is stepped back from, and
  * is WM_EDIVERGED only if no shorter step helps. Serial: put threads into f. */
-WM_MUST_CHECK wm_status wmi_lbfgs(double *x, int64_t n, wmi_objective *f, void *ctx,
+WM_MUST_CHECK wm_status wmi_lbfgs(double *x, int64_t n, wmi_lbfgs_f *f, void *ctx,
                                   const wmi_lbfgs_opts *opts, wmi_lbfgs_result *result,
                                   wm_error *err);
 

@@ -53,7 +53,8 @@ static void check(size z, double scale, one_build b, bool fresh)
     const one_input in[] = {{3, {z.n, z.t, z.e}, q, true},
                             {3, {z.n, z.t, z.e}, k, true},
                             {3, {z.n, z.t, z.c}, v, true}};
-    /* A score's rounding error, eps |s|, is a relative error of its probability: |s| up to e scale. */
+    /* A score's rounding error, eps |s|, is a relative error of its probability: |s| up to e scale.
+     */
     const double tol = (b.dtype == WMI_F32 ? 3e-6 : 1e-14) * (5 + scale * (double)z.e);
     one_op o;
 
@@ -87,9 +88,9 @@ static void check(size z, double scale, one_build b, bool fresh)
 
 static void matches_loops(void **state)
 {
-    const size sizes[] = {{0, 3, 2, 4}, {2, 0, 3, 4}, {1, 1, 1, 1},  {3, 5, 0, 2},  {3, 5, 2, 0},
-                          {2, 1, 3, 5}, {1, 7, 3, 5}, {5, 13, 2, 9}, {3, 16, 8, 8}, {4, 49, 8, 64},
-                          {3, 196, 8, 64}};
+    const size sizes[] = {{0, 3, 2, 4},  {2, 0, 3, 4},   {1, 1, 1, 1},   {3, 5, 0, 2},
+                          {3, 5, 2, 0},  {2, 1, 3, 5},   {1, 7, 3, 5},   {5, 13, 2, 9},
+                          {3, 16, 8, 8}, {4, 49, 8, 64}, {3, 196, 8, 64}};
     one_build b;
 
     (void)state;
@@ -115,7 +116,8 @@ static void a_dominant_key_is_exact(void **state)
 {
     enum { T = 11, E = 1, C = 3 };
     double q[T], k[T], v[T * C];
-    const one_input in[] = {{3, {1, T, E}, q, true}, {3, {1, T, E}, k, true}, {3, {1, T, C}, v, true}};
+    const one_input in[] = {
+        {3, {1, T, E}, q, true}, {3, {1, T, E}, k, true}, {3, {1, T, C}, v, true}};
     one_build b;
 
     (void)state;
@@ -140,7 +142,8 @@ static void nan_stays_where_it_is(void **state)
 {
     enum { T = 19, C = 2 };
     double q[T], k[T], v[T * C];
-    const one_input in[] = {{3, {1, T, 1}, q, true}, {3, {1, T, 1}, k, true}, {3, {1, T, C}, v, true}};
+    const one_input in[] = {
+        {3, {1, T, 1}, q, true}, {3, {1, T, 1}, k, true}, {3, {1, T, C}, v, true}};
     one_build b;
 
     (void)state;
@@ -176,7 +179,8 @@ static void repeats_give_the_same_bits(void **state)
             one_op_run(&again, "attention", b, NULL, 3, in, dy, true);
             assert_memory_equal(first.y, again.y, (size_t)first.nd.n * sizeof(double));
             for (int k = 0; k < 3; k++)
-                assert_memory_equal(first.dx[k], again.dx[k], (size_t)first.in[k].n * sizeof(double));
+                assert_memory_equal(first.dx[k], again.dx[k],
+                                    (size_t)first.in[k].n * sizeof(double));
             one_op_free(&again);
         }
         one_op_free(&first);
@@ -185,8 +189,8 @@ static void repeats_give_the_same_bits(void **state)
     wmi_free(dy);
 }
 
-/* q, k and v from one node: its gradient must be the sum of the three, although only the first of them
- * finds it fresh. */
+/* q, k and v from one node: its gradient must be the sum of the three, although only the first of
+ * them finds it fresh. */
 static void one_node_can_be_all_three(void **state)
 {
     const size z = {2, 6, 3, 3};
@@ -233,9 +237,11 @@ static void wrong_shapes_are_named(void **state)
         one_input in[3];
         const char *says;
     } bad[] = {
-        {{{3, {2, 3, 4}}, {3, {2, 3, 5}}, {3, {2, 3, 4}}}, "queries and keys differ"},
-        {{{3, {2, 3, 4}}, {3, {2, 3, 4}}, {3, {2, 4, 4}}}, "values differ"},
-        {{{3, {2, 3, 4}}, {2, {3, 4}}, {3, {2, 3, 4}}}, "(rows, places, channels)"},
+        {{ONE_SHAPE(3, 2, 3, 4), ONE_SHAPE(3, 2, 3, 5), ONE_SHAPE(3, 2, 3, 4)},
+         "queries and keys differ"},
+        {{ONE_SHAPE(3, 2, 3, 4), ONE_SHAPE(3, 2, 3, 4), ONE_SHAPE(3, 2, 4, 4)}, "values differ"},
+        {{ONE_SHAPE(3, 2, 3, 4), ONE_SHAPE(2, 3, 4), ONE_SHAPE(3, 2, 3, 4)},
+         "(rows, places, channels)"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -252,10 +258,12 @@ static void wrong_shapes_are_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matches_loops),           cmocka_unit_test(wide_scores_match_loops),
-        cmocka_unit_test(a_dominant_key_is_exact), cmocka_unit_test(nan_stays_where_it_is),
-        cmocka_unit_test(repeats_give_the_same_bits), cmocka_unit_test(one_node_can_be_all_three),
-        cmocka_unit_test(wrong_shapes_are_named)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(matches_loops),
+                                       cmocka_unit_test(wide_scores_match_loops),
+                                       cmocka_unit_test(a_dominant_key_is_exact),
+                                       cmocka_unit_test(nan_stays_where_it_is),
+                                       cmocka_unit_test(repeats_give_the_same_bits),
+                                       cmocka_unit_test(one_node_can_be_all_three),
+                                       cmocka_unit_test(wrong_shapes_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

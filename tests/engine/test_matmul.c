@@ -30,7 +30,8 @@ static void check(mix z, one_build b, bool fresh)
     double *y = one_op_zeros(ny), *da = one_op_zeros(na), *db = one_op_zeros(nb);
     const wmi_matmul_attr attr = {z.ta, z.tb};
     one_input in[2] = {{.rank = 0, .val = va, .grad = true}, {.rank = 0, .val = vb, .grad = true}};
-    /* sums of up to N products of numbers up to 1, N below 1000; gradients may sum over m as well */
+    /* sums of up to N products of numbers up to 1, N below 1000; gradients may sum over m as well
+     */
     const double tol = b.dtype == WMI_F32 ? 2e-5 : 1e-13;
     one_op o;
 
@@ -99,7 +100,18 @@ static void large_products_match_loops(void **state)
 
     (void)state;
     for (int i = 0; one_op_build(i, 2, &b); i++) {
-        check((mix){true, true, false, false, 3, 170, 165, 161, }, b, true);
+        check(
+            (mix){
+                true,
+                true,
+                false,
+                false,
+                3,
+                170,
+                165,
+                161,
+            },
+            b, true);
         check((mix){true, false, false, true, 3, 170, 165, 161}, b, false);
         check((mix){false, true, true, false, 5, 61, 130, 127}, b, true);
         check((mix){true, true, true, true, 9, 61, 130, 127}, b, false);
@@ -123,7 +135,8 @@ static void repeats_give_the_same_bits(void **state)
             one_op_run(&again, "matmul", b, &attr, 2, in, dy, true);
             assert_memory_equal(first.y, again.y, (size_t)first.nd.n * sizeof(double));
             for (int k = 0; k < 2; k++)
-                assert_memory_equal(first.dx[k], again.dx[k], (size_t)first.in[k].n * sizeof(double));
+                assert_memory_equal(first.dx[k], again.dx[k],
+                                    (size_t)first.in[k].n * sizeof(double));
             one_op_free(&again);
         }
         one_op_free(&first);
@@ -133,8 +146,8 @@ static void repeats_give_the_same_bits(void **state)
     wmi_free(dy);
 }
 
-/* x x': both operands are one node, whose gradient is written by the first and added to by the second.
- * d/dx sum(x x') = 2 * (sum of the rows of x) in every row. */
+/* x x': both operands are one node, whose gradient is written by the first and added to by the
+ * second. d/dx sum(x x') = 2 * (sum of the rows of x) in every row. */
 static void one_node_can_be_both_operands(void **state)
 {
     enum { N = 5, K = 3 };
@@ -176,12 +189,12 @@ static void wrong_shapes_are_named(void **state)
         bool ta, tb;
         const char *says;
     } bad[] = {
-        {{2, {2, 3}}, {2, {4, 5}}, false, false, "a has 3 columns, b has 4 rows"},
-        {{2, {2, 3}}, {2, {3, 5}}, true, false, "a' has 2 columns, b has 3 rows"},
-        {{2, {2, 3}}, {3, {7, 3, 5}}, false, true, "a has 3 columns, b' has 5 rows"},
-        {{3, {2, 3, 4}}, {3, {3, 4, 5}}, false, false, "batches of 2 and 3"},
-        {{1, {3}}, {2, {3, 5}}, false, false, "rank 2 or 3"},
-        {{4, {1, 1, 2, 3}}, {2, {3, 5}}, false, false, "rank 2 or 3"},
+        {ONE_SHAPE(2, 2, 3), ONE_SHAPE(2, 4, 5), false, false, "a has 3 columns, b has 4 rows"},
+        {ONE_SHAPE(2, 2, 3), ONE_SHAPE(2, 3, 5), true, false, "a' has 2 columns, b has 3 rows"},
+        {ONE_SHAPE(2, 2, 3), ONE_SHAPE(3, 7, 3, 5), false, true, "a has 3 columns, b' has 5 rows"},
+        {ONE_SHAPE(3, 2, 3, 4), ONE_SHAPE(3, 3, 4, 5), false, false, "batches of 2 and 3"},
+        {ONE_SHAPE(1, 3), ONE_SHAPE(2, 3, 5), false, false, "rank 2 or 3"},
+        {ONE_SHAPE(4, 1, 1, 2, 3), ONE_SHAPE(2, 3, 5), false, false, "rank 2 or 3"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -202,7 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_products_match_loops), cmocka_unit_test(large_products_match_loops),
-        cmocka_unit_test(repeats_give_the_same_bits), cmocka_unit_test(one_node_can_be_both_operands),
-        cmocka_unit_test(wrong_shapes_are_named)};
+        cmocka_unit_test(repeats_give_the_same_bits),
+        cmocka_unit_test(one_node_can_be_both_operands), cmocka_unit_test(wrong_shapes_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,12 @@ from one hash of (name, index), see draw(). A line of a file is
 
 for the scores, the gradient of every parameter and of every input (of the loss sum_kj t_kj s_kj): the number of
 entries, how many of them follow (all, or a sample whose places are drawn by the same hash), sum and norm of all.
+
+LeakyReLU and the maximum have kinks, where the gradient jumps. Among millions of hidden units some lie so near to
+one that single precision falls on the other side, and every gradient before them moves by 1e-3. So units within
+MARGIN of a kink are pushed away by the shift of their ScaleShift; the pushes stand first in the file:
+
+    + name count index amount index amount...
 """
 import os
 
@@ -23,6 +29,7 @@ torch.set_default_dtype(torch.float64)
 torch.set_num_threads(2)
 
 SLOPE = 0.3
+MARGIN = 1e-4  # a single-precision forward pass is off by some 1e-5 at most
 
 
 # ---- numbers that both sides can make ----
@@ -73,20 +80,30 @@ def make_knots(columns, bases):
 
 
 class Table:
-    """The parameters that a network asks for."""
+    """The parameters that a network asks for, and the kinks that it passed."""
 
-    def __init__(self):
-        self.entry = {}
+    def __init__(self, pushes):
+        self.entry, self.pushes, self.kinks = {}, pushes, []
 
     def __call__(self, name, *shape):
         assert name not in self.entry
-        self.entry[name] = torch.tensor(draw(name, shape), requires_grad=True)
+        value = draw(name, shape)
+        for index, amount in self.pushes.get(name, {}).items():
+            value.ravel()[index] += amount
+        self.entry[name] = torch.tensor(value, requires_grad=True)
         return self.entry[name]
 
 
-# ---- layers: x is (m * n, c, h, w) or (m * n, c) ----
+# ---- layers: x is (m * n, c, h, w) or (m * n, c). x.owner is the shift that can move a unit of x; a unit is
+# fed by x.cells x x.cells units of the owner. ----
 
-def act(x):
+def own(x, like, cells=None):
+    x.owner, x.cells = like.owner, cells or like.cells
+    return x
+
+
+def act(p, x):
+    p.kinks.append((x, x.detach(), x.cells))
     return torch.where(x > 0, x, SLOPE * x)
 
 
@@ -99,7 +116,9 @@ def scale_shift(p, name, x, m, per_channel=False):
             s, b = s[:, None, None, :], b[:, None, None, :]
         s, b = s.permute(0, 3, 1, 2), b.permute(0, 3, 1, 2)
     y = x.reshape(m, -1, *x.shape[1:]) * s[:, None] + b[:, None]
-    return y.reshape(x.shape)
+    y = y.reshape(x.shape)
+    y.owner, y.cells = name + "/shift", 1
+    return y
 
 
 def conv(p, name, x, window, width, stride=1):
@@ -112,16 +131,22 @@ def conv(p, name, x, window, width, stride=1):
     return F.conv2d(F.pad(x, pad), w.permute(3, 2, 0, 1), stride=stride)
 
 
-def pool(x, maximum):
+def pool(p, x, maximum):
     """2x2, odd sizes round up; the average is over cells of the image only."""
     n, c, h, w = x.shape
     pad = (0, w % 2, 0, h % 2)
-    cells = F.pad(x, pad, value=-np.inf if maximum else 0.0)
-    cells = cells.reshape(n, c, (h + 1) // 2, 2, (w + 1) // 2, 2)
+    shape = (n, c, (h + 1) // 2, 2, (w + 1) // 2, 2)
+    cells = F.pad(x, pad, value=-np.inf if maximum else 0.0).reshape(shape)
     if maximum:
-        return cells.amax((3, 5))
-    valid = F.pad(torch.ones(1, 1, h, w), pad).reshape(1, 1, (h + 1) // 2, 2, (w + 1) // 2, 2)
-    return cells.sum((3, 5)) / valid.sum((3, 5))
+        best = cells.amax((3, 5), keepdim=True)
+        # The distance of a cell from the best of the others is a kink; the winner is the one to push.
+        second = cells.masked_fill(cells == best, -np.inf).amax((3, 5), keepdim=True)
+        lead = torch.where(cells == best, best - second, torch.inf).detach()
+        lead = lead.reshape(n, c, shape[2] * 2, shape[4] * 2)[:, :, :h, :w]
+        p.kinks.append((x, lead, x.cells))
+        return own(best.squeeze(5).squeeze(3), x, 2 * x.cells)
+    valid = F.pad(torch.ones(1, 1, h, w), pad).reshape(1, 1, *shape[2:])
+    return own(cells.sum((3, 5)) / valid.sum((3, 5)), x, 2 * x.cells)
 
 
 def dense(p, name, x, width):
@@ -138,7 +163,7 @@ def attention(p, x):
     o = torch.softmax(g @ f.transpose(1, 2), dim=2) @ v
     o = dense(p, p.at + "attention/out", o.reshape(n * h * w, c), c)
     o = p(p.at + "attention/gamma", 1) * o
-    return x + o.reshape(n, h, w, c).permute(0, 3, 1, 2)
+    return own(x + o.reshape(n, h, w, c).permute(0, 3, 1, 2), x)
 
 
 # ---- bodies ----
@@ -153,15 +178,18 @@ def cond_resnet(p, at, x, m, image, stem, blocks, width, attend=0, maximum=False
                     per_channel)
     for i, (channels, down, project) in enumerate(blocks, 1):
         b = f"{at}block{i}/"
-        y = scale_shift(p, b + "conv1", conv(p, b + "conv1", act(x), 3, channels), m, per_channel)
-        y = scale_shift(p, b + "conv2", conv(p, b + "conv2", act(y), 3, channels), m, per_channel)
+        y = scale_shift(p, b + "conv1", conv(p, b + "conv1", act(p, x), 3, channels), m, per_channel)
+        y = scale_shift(p, b + "conv2", conv(p, b + "conv2", act(p, y), 3, channels), m, per_channel)
         if project or channels != x.shape[1]:
             x = scale_shift(p, b + "shortcut", conv(p, b + "shortcut", x, 1, channels), m,
                             per_channel)
-        x = pool(y, maximum) + pool(x, maximum) if down else y + x
+        if down:
+            x, y = pool(p, x, maximum), pool(p, y, maximum)
+        x = own(y + x, y)
         if attend == i:
             x = attention(p, x)
-    return act(scale_shift(p, at + "dense", dense(p, at + "dense", act(x).sum((2, 3)), width), m))
+    h = dense(p, at + "dense", act(p, x).sum((2, 3)), width)
+    return act(p, scale_shift(p, at + "dense", h, m))
 
 
 def cond_mlp(p, at, x, m, width, out, blocks, residual):
@@ -171,12 +199,13 @@ def cond_mlp(p, at, x, m, width, out, blocks, residual):
     if residual:
         h = cond("first", x, width)
         for i in range(1, blocks + 1):
-            r = cond(f"block{i}/dense1", act(h), width)
-            h = h + cond(f"block{i}/dense2", act(r), width)
-        return cond("last", act(h), out)
+            r = cond(f"block{i}/dense1", act(p, h), width)
+            r = cond(f"block{i}/dense2", act(p, r), width)
+            h = own(h + r, r)
+        return cond("last", act(p, h), out)
     h = x
     for i in range(1, blocks + 1):
-        h = act(cond(f"block{i}/dense", h, width))
+        h = act(p, cond(f"block{i}/dense", h, width))
     return cond("last", h, out)
 
 
@@ -206,6 +235,7 @@ def additive(p, at, x, bases):
     m, n, d = x.shape
     coef = p(at + "coef", m, d, bases)
     knots = torch.tensor(make_knots(d, bases))
+    assert min((x - knots[:, i]).abs().min() for i in (3, bases)) > MARGIN
     x = torch.minimum(torch.maximum(x, knots[:, 3]), knots[:, bases])
     cell = (x.detach()[..., None] >= knots[:, 3:bases]).sum(3) + 2  # in 3 .. bases - 1
     b = [(cell == i).to(x.dtype) for i in range(bases + 3)]
@@ -301,28 +331,58 @@ def record(out, name, value, most):
     out.write(f"{name} {len(v)} {len(some)} {numbers}\n")
 
 
+def push_from_kinks(p, pushes, step):
+    """Adds to pushes for every unit that is too near to a kink; returns how many there were."""
+    found, now = 0, {}
+    for x, distance, cells in p.kinks:
+        shift = p.entry[x.owner]
+        m, n = shift.shape[0], x.shape[0] // shift.shape[0]
+        for at in torch.nonzero(distance.abs() < MARGIN).tolist():
+            amount = step if distance[tuple(at)] > 0 else -step
+            k, c, place = at[0] // n, at[1], at[2:]
+            if shift.dim() == 2:
+                index = [k * shift.shape[1] + c]
+            else:
+                (height, width, channels) = shift.shape[1:]
+                index = [((k * height + y) * width + z) * channels + c
+                         for y in range(cells * place[0], min(cells * (place[0] + 1), height))
+                         for z in range(cells * place[1], min(cells * (place[1] + 1), width))]
+            for i in index:
+                now.setdefault((x.owner, i), amount)  # once, where rows would push both ways
+            found += 1
+    for (name, i), amount in now.items():
+        pushes.setdefault(name, {})[i] = pushes.get(name, {}).get(i, 0) + amount
+    return found
+
+
+def leaf(name, *shape):
+    return torch.tensor(1.8 * uniform(name, int(np.prod(shape))).reshape(shape), requires_grad=True)
+
+
 def main():
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference")
     for name, m, n, dim, rows_u, dim_u in CASES:
-        def leaf(what, *shape):
-            v = 1.8 * uniform(what, int(np.prod(shape))).reshape(shape)
-            return torch.tensor(v, requires_grad=True)
-
-        p = Table()
-        x = leaf("x", m * n, dim)
-        u = leaf("u", rows_u, dim_u) if dim_u else None
-        energy = globals()["case_" + name](p, x, u, m)
-        scores = -(energy + p("c", m)[:, None])
+        pushes, found, step = {}, 1, 0
+        while found:
+            p = Table(pushes)
+            x = leaf("x", m * n, dim)
+            u = leaf("u", rows_u, dim_u) if dim_u else None
+            scores = -(globals()["case_" + name](p, x, u, m) + p("c", m)[:, None])
+            step += 2 * MARGIN
+            found = push_from_kinks(p, pushes, step)
+            print(name, found, "units near a kink")
         t = torch.tensor(uniform("t", m * n).reshape(m, n))
         (scores * t).sum().backward()
         with open(os.path.join(folder, name + ".txt"), "w") as out:
+            for key, places in pushes.items():
+                pairs = " ".join(f"{i} {amount:.9g}" for i, amount in sorted(places.items()))
+                out.write(f"+ {key} {len(places)} {pairs}\n")
             record(out, "scores", scores, 64)
             record(out, "x", x.grad, 64)
             if dim_u:
                 record(out, "u", u.grad, 64)
             for key, value in p.entry.items():
                 record(out, key, value.grad, 16)
-        print(name, "scores", scores.detach().abs().min().item(), scores.detach().abs().max().item())
 
 
 if __name__ == "__main__":

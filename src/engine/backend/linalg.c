@@ -87,6 +87,12 @@ void wmi_lower_solve(int64_t n, int64_t d, const double *l, double *x)
                 narrow(d), 1, l, narrow(d), x, narrow(d));
 }
 
+void wmi_lower_solve_right(int64_t n, int64_t d, const double *l, double *x)
+{
+    cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, narrow(n),
+                narrow(d), 1, l, narrow(d), x, narrow(d));
+}
+
 void wmi_lower_multiply(int64_t n, int64_t d, const double *l, double *x)
 {
     cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, narrow(n),

@@ -19,6 +19,8 @@ double wmi_cholesky_logdet(int64_t d, const double *l); /* log det of L L' */
 /* Rows x (n, d) become rows of z = L^-1 x (whitening), or x = L z (and back). In place. */
 void wmi_lower_solve(int64_t n, int64_t d, const double *l, double *x);
 void wmi_lower_multiply(int64_t n, int64_t d, const double *l, double *x);
+/* Rows x (n, d) become x L^-1: the adjoint of the first. In place. */
+void wmi_lower_solve_right(int64_t n, int64_t d, const double *l, double *x);
 /* C (m, n) = alpha A (m, k) B (k, n) + beta C */
 void wmi_product(int64_t m, int64_t n, int64_t k, double alpha, const double *a, const double *b,
                  double beta, double *c);

@@ -275,14 +275,29 @@ typedef struct points {
     int64_t slot, stride;
 } points;
 
+/* Hints: the address may lie behind the end of the array. */
+ALWAYS_INLINE void prefetch(const real *p, int64_t offset)
+{
+    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)offset * sizeof *p), 0, 2);
+}
+
+ALWAYS_INLINE void prefetch_write(const real *p, int64_t offset)
+{
+    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)offset * sizeof *p), 1, 2);
+}
+
 /* Columns of the strip through the vertical transform: buf[i][column][LINE]. */
 ALWAYS_INLINE void columns_to_points(const int r, const bool grad, const bool leaky,
                                      const int vectors, const int tail, const real *const *row,
-                                     int64_t cols, int64_t stride, real slope, real *buf)
+                                     int64_t cols, int64_t stride, real slope, int64_t ahead,
+                                     real *buf)
 {
     const int taps = grad ? r : r + 2;
 
-    for (int64_t x = 0; x < cols; x++)
+    for (int64_t x = 0; x < cols; x++) {
+#pragma GCC unroll 4
+        for (int i = 0; i < r; i++)
+            prefetch(row[taps - r + i], ahead + x * stride);
 #pragma GCC unroll 1
         for (int v = 0; v < vectors; v++) {
             vreal d[POINTS], p[POINTS];
@@ -301,6 +316,7 @@ ALWAYS_INLINE void columns_to_points(const int r, const bool grad, const bool le
             for (int i = 0; i < r + 2; i++)
                 vstore(buf + (i * STRIP_COLS + x) * LINE + v * VL, p[i]);
         }
+    }
 }
 
 /* One tile through the horizontal transform, from buf to V. */
@@ -348,7 +364,7 @@ ALWAYS_INLINE void tile_to_points(const int r, const bool grad, const int vector
 ALWAYS_INLINE void line_to_points(const bool grad, const bool leaky, const int vectors,
                                   const int tail, const strip *st, const real *const *row, int left,
                                   int64_t inside, int64_t cols, int64_t stride, real slope,
-                                  const points *out, place at, int64_t c, real *buf)
+                                  int64_t ahead, const points *out, place at, int64_t c, real *buf)
 {
     const int n_i = st->ry + 2;
 
@@ -359,7 +375,7 @@ ALWAYS_INLINE void line_to_points(const bool grad, const bool leaky, const int v
             memset(buf + (i * STRIP_COLS + x) * LINE, 0, LINE * sizeof *buf);
     }
     WITH_CONSTANT(st->ry, columns_to_points, grad, leaky, vectors, tail, row, inside, stride, slope,
-                  buf + left * LINE)
+                  ahead, buf + left * LINE)
     for (int t = 0; t < st->tiles; t++) {
         const bool last = t == st->tiles - 1 && st->rx_last < TILE;
         const real *from = buf + t * TILE * LINE;
@@ -380,6 +396,7 @@ static void strip_to_points(const grid *g, const strip *st, const pixels *in, co
     const int64_t x0 = left ? 0 : st->x0 - halo; /* first column that is read */
     const int64_t cols = (st->tiles - 1) * TILE + st->rx_last + 2 * halo;
     const int64_t inside = min64(cols - left, g->w - x0);
+    const int64_t ahead = TILE * g->w * in->c; /* the strip below, or the next image */
     const real *row[POINTS];
 
     for (int64_t c = 0; c < in->c; c += LINE) {
@@ -396,19 +413,19 @@ static void strip_to_points(const grid *g, const strip *st, const pixels *in, co
 
             if (in->grad)
                 line_to_points(true, false, vectors, tail, st, row, left, inside, cols, in->c,
-                               in->slope, out, at, c, buf);
+                               in->slope, ahead, out, at, c, buf);
             else
                 line_to_points(false, true, vectors, tail, st, row, left, inside, cols, in->c,
-                               in->slope, out, at, c, buf);
+                               in->slope, ahead, out, at, c, buf);
         } else if (in->grad) {
             line_to_points(true, false, LINE_V, VL, st, row, left, inside, cols, in->c, in->slope,
-                           out, at, c, buf);
+                           ahead, out, at, c, buf);
         } else if (in->slope != 1) {
             line_to_points(false, true, LINE_V, VL, st, row, left, inside, cols, in->c, in->slope,
-                           out, at, c, buf);
+                           ahead, out, at, c, buf);
         } else {
             line_to_points(false, false, LINE_V, VL, st, row, left, inside, cols, in->c, in->slope,
-                           out, at, c, buf);
+                           ahead, out, at, c, buf);
         }
     }
 }
@@ -447,7 +464,13 @@ ALWAYS_INLINE void columns_to_pixels(const int r, const bool plain, const int ve
                                      const int tail, int n_k, const real *buf, const result *out,
                                      int64_t at, int64_t row_stride)
 {
-    for (int k = 0; k < n_k; k++, at += row_stride)
+    for (int k = 0; k < n_k; k++, at += row_stride) {
+#pragma GCC unroll 4
+        for (int j = 0; j < r; j++) {
+            prefetch_write(out->p, at + TILE * row_stride + j * out->c);
+            if (!plain && out->gate)
+                prefetch(out->gate, at + TILE * row_stride + j * out->c);
+        }
 #pragma GCC unroll 1
         for (int v = 0; v < vectors; v++) {
             vreal p[POINTS], y[TILE];
@@ -471,6 +494,7 @@ ALWAYS_INLINE void columns_to_pixels(const int r, const bool plain, const int ve
                 store_lanes(out->p + i, y[j], lanes);
             }
         }
+    }
 }
 
 ALWAYS_INLINE void line_to_pixels(const bool plain, const int vectors, const int tail,
@@ -648,7 +672,24 @@ size_t VNAME(winograd_scratch)(const wmi_conv_shape *s, wmi_conv_pass pass, int 
 
 /* ---- passes ---- */
 
-static void conv_chunk(const grid *g, const layout *l, int64_t first, int64_t last,
+/* Offset of the first pixel of a strip that is the first of its row of tiles. */
+static int64_t strip_pixel(const grid *g, int64_t index)
+{
+    const strip st = strip_at(g, index);
+
+    return (st.image * g->h + st.y0) * g->w;
+}
+
+/* One of Q shares of the reals [from, to) towards L2. */
+static void prefetch_share(const real *p, int64_t from, int64_t to, int q)
+{
+    const int64_t lines = (to - from) / LINE;
+
+    for (int64_t i = lines * q / Q; i < lines * (q + 1) / Q; i++)
+        prefetch(p, from + i * LINE);
+}
+
+static void conv_chunk(const grid *g, const layout *l, int64_t first, int64_t last, int64_t end,
                        const pixels *in, const real *u, const result *out, real *own)
 {
     const chunk ch = make_chunk(g, first, last);
@@ -659,9 +700,14 @@ static void conv_chunk(const grid *g, const layout *l, int64_t first, int64_t la
         const strip st = strip_at(g, i);
         strip_to_points(g, &st, in, &v, place_of(g, &ch, i), buf);
     }
+    const int64_t y0 = strip_pixel(g, first), y1 = strip_pixel(g, last);
+    const int64_t y2 = strip_pixel(g, min64(last + (last - first), end));
+
     for (int q = 0; q < Q; q++) {
         int64_t lo, hi;
 
+        prefetch_share(in->p, y1 * in->c, y2 * in->c, q);
+        prefetch_share(out->p, y0 * out->c, y1 * out->c, q);
         rows_with_point(g, &ch, q, &lo, &hi);
         for (int64_t k = 0; k < l->ci; k += K_BLOCK)
             GEMM_NN(hi - lo, l->cop, min64(K_BLOCK, l->ci - k), v.p + q * l->slot + lo * l->cip + k,
@@ -695,7 +741,7 @@ static void conv(const wmi_conv_shape *s, const real *w, bool turned, const pixe
             weights_to_points(w, turned, l.ci, l.co, p, k0, k1, l.u_slot, u);
 #pragma omp barrier
         for (int64_t i = s0; i < s1; i += l.chunk)
-            conv_chunk(&g, &l, i, min64(i + l.chunk, s1), &in, u, out, own + id * l.own);
+            conv_chunk(&g, &l, i, min64(i + l.chunk, s1), s1, &in, u, out, own + id * l.own);
     }
 }
 

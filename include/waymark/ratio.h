@@ -1,0 +1,165 @@
+/** @file ratio.h
+ * Telescoping density-ratio estimation: log p(x) / q(x) from samples of p and of q, also where the
+ * two are so far apart that one classifier cannot tell by how much. Direction: p is the numerator;
+ * natural logarithms. */
+#ifndef WAYMARK_RATIO_H
+#define WAYMARK_RATIO_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "waymark/data.h"
+#include "waymark/sink.h"
+#include "waymark/status.h"
+#include "waymark/waymarks.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct wm_ratio wm_ratio;
+
+/** Bridge models. */
+typedef enum wm_ratio_model {
+    WM_RATIO_LINEAR,    /**< w'x + c: equal covariances */
+    WM_RATIO_QUADRATIC, /**< x'Qx + w'x + c: contains the ratio of any two Gaussians */
+    WM_RATIO_MLP,       /**< residual network, shared by the bridges, with a scale-shift for each */
+} wm_ratio_model;
+
+/** Constraint on Q; without meaning for the other models. */
+typedef enum wm_ratio_form {
+    WM_FORM_FREE,    /**< symmetric */
+    WM_FORM_POSDIAG, /**< symmetric, diagonal exp(a - 5): the paper's Gaussian experiment */
+    WM_FORM_SEMIDEF, /**< positive semi-definite: a ratio that falls in all directions */
+} wm_ratio_form;
+
+/** How bridges are compared with data. */
+typedef enum wm_ratio_objective {
+    WM_OBJECTIVE_LOGISTIC,
+    WM_OBJECTIVE_NWJ,
+    WM_OBJECTIVE_LSQ,
+    WM_OBJECTIVE_MULTINOMIAL, /**< one softmax over all waymarks */
+} wm_ratio_objective;
+
+typedef enum wm_ratio_optimizer {
+    WM_OPTIMIZER_AUTO,   /**< convex where it applies, else Adam */
+    WM_OPTIMIZER_ADAM,   /**< minibatches, as in the paper */
+    WM_OPTIMIZER_CONVEX, /**< linear and quadratic, logistic: moments, tested and refined; no
+                            learning rate */
+} wm_ratio_optimizer;
+
+/** What is done to the columns before anything else, and undone in the answer. */
+typedef enum wm_ratio_scaling {
+    WM_SCALING_NONE,
+    WM_SCALING_STANDARD, /**< pooled mean 0, standard deviation 1 */
+} wm_ratio_scaling;
+
+/** One bridge on held-out rows. */
+typedef struct wm_ratio_bridge {
+    double alpha_from, alpha_to;
+    double loss;           /**< logistic: 1.386 is chance, 0 is saturated */
+    double accuracy;       /**< of the classifier */
+    double mean_log_ratio; /**< at rows of the bridge's own numerator: its KL divergence */
+} wm_ratio_bridge;
+
+/** One evaluation during training. */
+typedef struct wm_ratio_progress {
+    int64_t step;
+    double train_loss, valid_loss;
+    int64_t n_bridges;
+    const wm_ratio_bridge *bridges; /**< (n_bridges), read during the call only */
+} wm_ratio_progress;
+
+/** Settings; start from wm_ratio_opts_init(). */
+typedef struct wm_ratio_opts {
+    size_t struct_size;           /**< set by wm_ratio_opts_init() */
+    int64_t bridges;              /**< m >= 1; default 8 */
+    wm_spacing spacing;           /**< default power 1 */
+    wm_ratio_model model;         /**< default quadratic */
+    wm_ratio_form form;           /**< default free */
+    bool linear_term;             /**< quadratic: has w'x; default true */
+    wm_ratio_objective objective; /**< default logistic */
+    wm_ratio_optimizer optimizer; /**< default auto */
+    wm_ratio_scaling scaling;     /**< default standard */
+    bool normal_q; /**< q is N(0, I), drawn afresh at every step; pm must then be NULL and scaling
+                      NONE */
+    bool refine;   /**< convex: test the moments and refine; default true */
+    bool spread;   /**< Adam: every row draws its bridge, instead of coupled trajectories */
+    int64_t batch; /**< Adam: waymark samples in a step; default 1024 */
+    int64_t iterations; /**< Adam: default 20000 */
+    int64_t eval_every; /**< Adam: steps between evaluations; 0 (default): an epoch */
+    int64_t
+        patience;   /**< Adam: evaluations without a better held-out loss; 0 (default): no limit */
+    double lr;      /**< Adam: default 1e-3 */
+    bool cosine;    /**< learning rate falls to 0 by a cosine; default true, else it is constant */
+    double average; /**< Adam: decay of weight averaging; 0 (default): none */
+    int64_t width, blocks;  /**< MLP: default 128, 1 */
+    double held_out;        /**< share of the rows kept for validation; default 0.1 */
+    bool stop_saturated;    /**< end when a bridge classifies perfectly; default true */
+    uint64_t seed;          /**< default 1 */
+    double time_limit;      /**< Adam: seconds; 0 (default): none. The best so far is the answer */
+    const char *checkpoint; /**< Adam: file to write the training state to, or NULL */
+    bool resume;            /**< from the checkpoint, if it is there */
+    const wm_sink *sink;    /**< words and progress, or NULL */
+    const volatile sig_atomic_t
+        *stop; /**< set by a signal handler: checkpoint, then leave; or NULL */
+    void (*on_eval)(void *ctx, const wm_ratio_progress *p); /**< or NULL */
+    void (*on_resume)(void *ctx,
+                      int64_t step); /**< a checkpoint at this step was taken up; or NULL */
+    void *ctx;                       /**< of both */
+} wm_ratio_opts;
+
+WM_API void wm_ratio_opts_init(wm_ratio_opts *opts);
+
+/** Why training ended, and what it found. */
+typedef struct wm_ratio_info {
+    int64_t dim, bridges;
+    int64_t n_train, n_held_out; /**< rows of p */
+    bool convex;                 /**< fitted without stochastic training */
+    int64_t steps, best_step;    /**< Adam */
+    bool finished;               /**< false: ended by stop, time or saturation */
+    int64_t saturated_bridge;    /**< -1, or the bridge that ended it */
+    double held_out_loss;        /**< mean over bridges */
+    double seconds;              /**< of fitting */
+    int64_t refined; /**< convex: bridges in which logistic regression beat the moments */
+} wm_ratio_info;
+
+/** Fit log p(x) - log q(x) as a sum of bridge log-ratios.
+ * @param[out] out  new estimator, freed with wm_ratio_free(); NULL on failure
+ * @param p,q       samples, (n, dim) each with the same dim, at least 4 rows; read during the call
+ * only. q is NULL with opts->normal_q
+ * @param opts      from wm_ratio_opts_init(), or NULL for defaults
+ * @param err       detail of a failure, or NULL
+ * @return WM_OK; WM_EINVAL (settings, values that are not finite, constant columns), WM_ESHAPE
+ * (dims differ), WM_ENOMEM, WM_EDIVERGED (a loss that is not finite), WM_EIO, WM_EFORMAT
+ * (checkpoint) Threads: safe for distinct @p out. Cost: Adam: iterations x batch x 2 evaluations of
+ * a bridge; convex: a few products of (n, dim) with (dim, dim) for each bridge. */
+WM_API WM_MUST_CHECK wm_status wm_ratio_fit(wm_ratio **out, const wm_data *p, const wm_data *q,
+                                            const wm_ratio_opts *opts, wm_error *err);
+WM_API void wm_ratio_free(wm_ratio *r); /**< NULL is fine */
+
+/** log p(x) - log q(x) at the rows of @p x, in double.
+ * @param[out] log_r  (count)
+ * @return WM_OK; WM_ESHAPE (another dim), WM_ENOMEM. Same values for any split of the rows.
+ * Threads: safe. */
+WM_API WM_MUST_CHECK wm_status wm_ratio_log(const wm_ratio *r, const wm_data *x, double *log_r,
+                                            wm_error *err);
+/** Every bridge on its own: log_r (bridges, count); the sum over bridges is wm_ratio_log(). */
+WM_API WM_MUST_CHECK wm_status wm_ratio_log_bridges(const wm_ratio *r, const wm_data *x,
+                                                    double *log_r, wm_error *err);
+
+WM_API void wm_ratio_get_info(const wm_ratio *r, wm_ratio_info *info);
+/** Bridge k, 0 <= k < bridges. */
+WM_API void wm_ratio_get_bridge(const wm_ratio *r, int64_t k, wm_ratio_bridge *bridge);
+
+/** Write the model as safetensors, whole or not at all; opens in any reader of the format. */
+WM_API WM_MUST_CHECK wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err);
+/** Read it back. @return WM_OK; WM_EIO, WM_EFORMAT (no model of ours, or a newer one), WM_ENOMEM */
+WM_API WM_MUST_CHECK wm_status wm_ratio_load(wm_ratio **out, const char *path, wm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,64 @@
+/* safetensors.h - the safetensors format (github.com/huggingface/safetensors): 8 bytes of header
+ * length, a JSON header of names, types, shapes and byte ranges, then the bytes, little-endian and
+ * row-major. What we write opens in the Python package and the other way round. */
+#ifndef WMI_DATA_SAFETENSORS_H
+#define WMI_DATA_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/fail.h"
+
+#define WMI_ST_MAX_RANK 8
+
+typedef enum wmi_st_dtype {
+    WMI_ST_F32,
+    WMI_ST_F64,
+    WMI_ST_I64,
+    WMI_ST_U64,
+    WMI_ST_I32,
+    WMI_ST_U8,
+} wmi_st_dtype;
+
+typedef struct wmi_st_tensor {
+    const char *name; /* unique in its file, not empty, not "__metadata__" */
+    wmi_st_dtype dtype;
+    int rank; /* 0 is a scalar */
+    int64_t dim[WMI_ST_MAX_RANK];
+    const void *data; /* row-major; may be NULL when a dimension is 0 */
+} wmi_st_tensor;
+
+typedef struct wmi_st_pair {
+    const char *key, *value; /* UTF-8 */
+} wmi_st_pair;
+
+size_t wmi_st_dtype_size(wmi_st_dtype dtype);
+const char *wmi_st_dtype_name(wmi_st_dtype dtype); /* "F32" */
+
+/* Writes path whole or not at all. Data start on a multiple of 64 bytes and the widest types come
+ * first, so that every tensor is aligned in a mapped file; otherwise the order is the caller's. */
+WM_MUST_CHECK wm_status wmi_safetensors_write(const char *path, const wmi_st_tensor *tensors,
+                                              int64_t n_tensors, const wmi_st_pair *meta,
+                                              int64_t n_meta, wm_error *err);
+
+typedef struct wmi_safetensors wmi_safetensors;
+
+/* Reads and checks all of path. Refused with WM_EFORMAT, naming file and tensor: a header that is
+ * not what the format says, byte ranges that overlap, leave gaps, do not fit the shape or the file,
+ * repeated names, trailing bytes; WM_EUNSUPPORTED: other types (F16, BF16, ...). */
+WM_MUST_CHECK wm_status wmi_safetensors_open(wmi_safetensors **out, const char *path,
+                                             wm_error *err);
+void wmi_safetensors_close(wmi_safetensors *s);
+
+/* All that is returned is borrowed from s; data are aligned to 64 bytes. */
+int64_t wmi_safetensors_count(const wmi_safetensors *s);
+const wmi_st_tensor *wmi_safetensors_at(const wmi_safetensors *s, int64_t i); /* in file order */
+const wmi_st_tensor *wmi_safetensors_find(const wmi_safetensors *s, const char *name); /* or NULL */
+const char *wmi_safetensors_meta(const wmi_safetensors *s, const char *key);           /* or NULL */
+
+/* Tensor `name`, which must have this type and shape; a negative entry of dim takes any size. */
+WM_MUST_CHECK wm_status wmi_safetensors_need(const wmi_st_tensor **out, const wmi_safetensors *s,
+                                             const char *name, wmi_st_dtype dtype, int rank,
+                                             const int64_t *dim, wm_error *err);
+
+#endif

@@ -1,0 +1,44 @@
+/* batcher.h - from samples of p0 and pm to the rows that one step of training sees.
+ *
+ * A source gives the two ends of trajectories, a chain turns them into waymarks, and the batcher
+ * lays the waymarks out as the engine wants them. All of it is a function of (seed, step): nothing
+ * is stored, so a resumed run draws what the uninterrupted one would have drawn. */
+#ifndef WMI_TRAIN_BATCHER_H
+#define WMI_TRAIN_BATCHER_H
+
+#include "base/fail.h"
+#include "waymark/waymarks.h"
+
+/* Where the ends of trajectories come from. Both functions fill x0 and xm, (rows, dim). */
+typedef struct wmi_source {
+    int64_t dim;
+    int64_t n_train, n_valid; /* rows of p0 */
+    void (*train)(void *ctx, int64_t step, int64_t rows, float *x0, float *xm);
+    /* Rows first .. first + rows of the validation set; the same ends at every call. */
+    void (*valid)(void *ctx, int64_t first, int64_t rows, float *x0, float *xm);
+    void *ctx;
+} wmi_source;
+
+typedef enum wmi_batch_form {
+    WMI_BATCH_COUPLED, /* the paper's: every bridge sees the same trajectories */
+    WMI_BATCH_SPREAD   /* each row draws its bridge: no trajectory serves two bridges */
+} wmi_batch_form;
+
+typedef struct wmi_batcher wmi_batcher;
+
+/* rows: trajectories of each bridge. chain and source are kept and must outlive the batcher. */
+WM_MUST_CHECK wm_status wmi_batcher_new(wmi_batcher **out, const wm_chain *chain,
+                                        const wmi_source *source, int64_t rows, wmi_batch_form form,
+                                        wm_error *err);
+void wmi_batcher_free(wmi_batcher *b);
+int64_t wmi_batcher_valid_batches(const wmi_batcher *b); /* whole ones, at least 1 */
+
+/* x (m, 2 rows, dim): for bridge k the rows of waymark k, then those of waymark k + 1. */
+void wmi_batcher_train(wmi_batcher *b, int64_t step, float *x);
+/* The same of validation batch i; always coupled. */
+void wmi_batcher_valid(wmi_batcher *b, int64_t i, float *x);
+/* x (m + 1, rows, dim): all waymarks once, for the multinomial objective. */
+void wmi_batcher_train_waymarks(wmi_batcher *b, int64_t step, float *x);
+void wmi_batcher_valid_waymarks(wmi_batcher *b, int64_t i, float *x);
+
+#endif

@@ -1,0 +1,92 @@
+/* checkpoint.c - training state to safetensors and back. Scalars go into one small tensor each way,
+ * so that every bit of a double survives. */
+#include "train/checkpoint.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "data/safetensors.h"
+
+enum { N_COUNTS = 6, N_REALS = 2 };
+
+/* One table for both directions. */
+static int64_t list_tensors(const wmi_train_state *s, int64_t *counts, double *reals,
+                            wmi_st_tensor *t)
+{
+    int64_t n = 0;
+
+    t[n++] = (wmi_st_tensor){"counts", WMI_ST_I64, 1, {N_COUNTS}, counts};
+    t[n++] = (wmi_st_tensor){"reals", WMI_ST_F64, 1, {N_REALS}, reals};
+    t[n++] = (wmi_st_tensor){"theta", WMI_ST_F32, 1, {s->n}, s->theta};
+    t[n++] = (wmi_st_tensor){"best", WMI_ST_F32, 1, {s->n}, s->best};
+    t[n++] = (wmi_st_tensor){"adam_m", WMI_ST_F32, 1, {s->n}, s->adam->m};
+    t[n++] = (wmi_st_tensor){"adam_v", WMI_ST_F32, 1, {s->n}, s->adam->v};
+    t[n++] = (wmi_st_tensor){"best_eval", WMI_ST_F64, 2, {s->n_bridges, 3}, s->best_eval};
+    t[n++] = (wmi_st_tensor){"saturated", WMI_ST_I64, 1, {s->n_bridges}, s->saturated};
+    if (s->average)
+        t[n++] = (wmi_st_tensor){"average", WMI_ST_F64, 1, {s->n}, s->average->mean};
+    return n;
+}
+
+wm_status wmi_checkpoint_save(const char *path, const wmi_train_state *s, const char *settings,
+                              wm_error *err)
+{
+    int64_t counts[N_COUNTS] = {s->step,        s->best_step, s->stale,
+                                s->train_steps, s->adam->t,   s->average ? s->average->count : 0};
+    double reals[N_REALS] = {s->best_loss, s->train_sum};
+    const wmi_st_pair meta[] = {{"format", "waymark training state 1"}, {"settings", settings}};
+    wmi_st_tensor t[9];
+    const int64_t n = list_tensors(s, counts, reals, t);
+
+    return wmi_safetensors_write(path, t, n, meta, 2, err);
+}
+
+wm_status wmi_checkpoint_load(const char *path, wmi_train_state *s, const char *settings,
+                              bool *found, wm_error *err)
+{
+    int64_t counts[N_COUNTS];
+    double reals[N_REALS];
+    wmi_st_tensor t[9];
+    const wmi_st_tensor *in[9];
+    const int64_t n = list_tensors(s, counts, reals, t);
+    wmi_safetensors *file = NULL;
+    const char *old;
+    wm_status st;
+
+    *found = wmi_file_exists(path);
+    if (!*found)
+        return WM_OK;
+    if ((st = wmi_safetensors_open(&file, path, err)))
+        return st;
+    old = wmi_safetensors_meta(file, "settings");
+    if (!old || strcmp(old, settings) != 0) {
+        st = wmi_fail(err, WM_EINVAL,
+                      "%s: made with other settings or data; resume with the same ones, or choose "
+                      "another folder",
+                      path);
+        goto done;
+    }
+    for (int64_t i = 0; i < n; i++) /* all are looked at before any is taken */
+        if ((st = wmi_safetensors_need(&in[i], file, t[i].name, t[i].dtype, t[i].rank, t[i].dim,
+                                       err)))
+            goto done;
+    for (int64_t i = 0; i < n; i++) {
+        size_t bytes = wmi_st_dtype_size(t[i].dtype);
+
+        for (int k = 0; k < t[i].rank; k++)
+            bytes *= (size_t)t[i].dim[k];
+        memcpy((void *)t[i].data, in[i]->data, bytes);
+    }
+    s->step = counts[0];
+    s->best_step = counts[1];
+    s->stale = counts[2];
+    s->train_steps = counts[3];
+    s->adam->t = counts[4];
+    if (s->average)
+        s->average->count = counts[5];
+    s->best_loss = reals[0];
+    s->train_sum = reals[1];
+done:
+    wmi_safetensors_close(file);
+    return st;
+}

@@ -1,0 +1,489 @@
+/* refine.c - ridge-logistic regression of one bridge, started and centred at the moment solution.
+ *
+ * Coordinates are whitened: z = L^-1 (x - mu) with mean and covariance of the bridge's own rows.
+ * There the Hessian of the logistic loss is near a multiple of the identity, so that gradient steps
+ * are close to Newton's and one ridge strength suits all entries. The free vector is b = (diag P,
+ * sqrt(2) lower P, v, e)   for   log r = -(z'Pz + v'z + e), whose Euclidean norm is the Frobenius
+ * norm of P beside those of v and e. */
+#include "train/refine.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "engine/backend/linalg.h"
+#include "engine/ops.h"
+#include "engine/program.h"
+#include "optim/lbfgs.h"
+
+enum {
+    CHUNK = 1024,       /* rows of each class in one run of the program */
+    TRIAL_ROWS = 32768, /* of each class, at most, for the first gradient */
+    VALID_ROWS = 16384,
+};
+
+static const double ROOT_TWO = 1.4142135623730950488, ROOT_HALF = 0.70710678118654752440;
+
+typedef struct rows {
+    int64_t n;        /* of each class: a multiple of CHUNK, rows come again to fill it up */
+    float *num, *den; /* (n, d) whitened */
+} rows;
+
+typedef struct refiner {
+    int64_t d, n_free; /* length of b */
+    bool quadratic;
+    double *mu, *l; /* (d), (d, d): x = mu + L z */
+    rows train, valid;
+    wmi_params *params;
+    wmi_graph *graph;
+    wmi_program *program;
+    wmi_node *scores, *loss;
+    float *x, *theta, *grad;
+    const double *start; /* centre of the ridge */
+    double ridge;
+} refiner;
+
+static int64_t free_length(int64_t d, bool quadratic)
+{
+    return (quadratic ? d * (d + 1) / 2 : 0) + d + 1;
+}
+
+/* ---- rows ---- */
+
+/* Rows of waymarks k and k + 1 of one set, in whitened coordinates. */
+static wm_status draw_rows(const refiner *r, rows *out, const wm_alphas *alphas, int64_t k,
+                           int64_t n, int64_t n0, const double *x0, int64_t nm, const double *xm,
+                           uint64_t seed, wm_error *err)
+{
+    const int64_t d = r->d;
+    int64_t *row0 = NULL, *rowm = NULL;
+    double *z = NULL;
+    wm_status st;
+
+    out->n = (n + CHUNK - 1) / CHUNK * CHUNK;
+    if ((st = wmi_alloc(&out->num, out->n * d, sizeof *out->num, "rows", err)) ||
+        (st = wmi_alloc(&out->den, out->n * d, sizeof *out->den, "rows", err)) ||
+        (st = wmi_alloc(&row0, out->n, sizeof *row0, "rows", err)) ||
+        (st = wmi_alloc(&rowm, out->n, sizeof *rowm, "rows", err)) ||
+        (st = wmi_alloc(&z, CHUNK * d, sizeof *z, "rows", err)))
+        goto done;
+    wm_pairing_draw(seed, k, n0, nm, out->n, row0, rowm);
+    for (int side = 0; side < 2; side++)
+        for (int64_t first = 0; first < out->n; first += CHUNK) {
+            float *to = (side ? out->den : out->num) + first * d;
+
+            for (int64_t i = 0; i < CHUNK; i++) {
+                wm_waymark_linear_f64(alphas->alpha[k + side], d, x0 + row0[first + i] * d,
+                                      xm + rowm[first + i] * d, z + i * d);
+                for (int64_t j = 0; j < d; j++)
+                    z[i * d + j] -= r->mu[j];
+            }
+            wmi_lower_solve(CHUNK, d, r->l, z);
+            for (int64_t i = 0; i < CHUNK * d; i++)
+                to[i] = (float)z[i];
+        }
+done:
+    wmi_free(z);
+    wmi_free(rowm);
+    wmi_free(row0);
+    return st;
+}
+
+/* Mean and Cholesky factor of both waymarks' rows together, from the training rows. */
+static wm_status find_whitening(refiner *r, const wmi_convex_data *data, const wm_alphas *alphas,
+                                int64_t k, uint64_t seed, wm_error *err)
+{
+    const int64_t d = r->d, n = data->n0_train < 20000 ? data->n0_train : 20000;
+    int64_t *row0 = NULL, *rowm = NULL;
+    double *x = NULL;
+    wm_status st;
+
+    if ((st = wmi_alloc(&row0, n, sizeof *row0, "rows", err)) ||
+        (st = wmi_alloc(&rowm, n, sizeof *rowm, "rows", err)) ||
+        (st = wmi_alloc(&x, 2 * n * d, sizeof *x, "rows", err)))
+        goto done;
+    wm_pairing_draw(seed, k, data->n0_train, data->nm_train, n, row0, rowm);
+    for (int64_t i = 0; i < 2 * n; i++) {
+        wm_waymark_linear_f64(alphas->alpha[k + i % 2], d, data->x0_train + row0[i / 2] * d,
+                              data->xm_train + rowm[i / 2] * d, x + i * d);
+        for (int64_t j = 0; j < d; j++)
+            r->mu[j] += x[i * d + j] / (double)(2 * n);
+    }
+    if ((st = wmi_scatter(2 * n, d, x, r->mu, r->l, err)))
+        goto done;
+    for (int64_t i = 0; i < d * d; i++)
+        r->l[i] /= (double)(2 * n);
+    for (int64_t i = 0; i < d; i++)
+        r->l[i * (d + 1)] *= 1 + 1e-6; /* fewer rows than columns: still a factor */
+    st = wmi_cholesky(d, r->l, "covariance of a bridge's rows", err);
+done:
+    wmi_free(x);
+    wmi_free(rowm);
+    wmi_free(row0);
+    return st;
+}
+
+/* ---- the loss ---- */
+
+static wm_status build(refiner *r, wm_error *err)
+{
+    const wmi_init zero = {WMI_INIT_CONST, 0, 0};
+    const int64_t d = r->d, a[] = {1, d, d}, w[] = {1, d, 1}, c[] = {1}, x[] = {1, 2 * CHUNK, d},
+                  out[] = {1, 2 * CHUNK};
+    wmi_node *energy, *xn;
+    wm_status st;
+
+    if ((st = wmi_params_new(&r->params, err)) ||
+        (st = wmi_params_add(r->params, "a", 3, a, zero, WMI_GROUP_BODY, err)) ||
+        (st = wmi_params_add(r->params, "w", 3, w, zero, WMI_GROUP_BODY, err)) ||
+        (st = wmi_params_add(r->params, "c", 1, c, zero, WMI_GROUP_BODY, err)) ||
+        (st = wmi_graph_new(&r->graph, WMI_F32, r->params, err)))
+        return st;
+    xn = wmi_input(r->graph, "x", 3, x);
+    energy = wmi_reshape(r->graph, wmi_matmul(r->graph, xn, wmi_param(r->graph, "w"), false, false),
+                         2, out);
+    if (r->quadratic)
+        energy = wmi_add(r->graph, energy,
+                         wmi_quadratic(r->graph, xn, wmi_param(r->graph, "a"), WMI_QUADRATIC_FREE));
+    r->scores = wmi_affine(r->graph, wmi_add(r->graph, energy, wmi_param(r->graph, "c")), -1, 0);
+    r->loss = wmi_logistic_loss(r->graph, r->scores, NULL, CHUNK);
+    if ((st = wmi_compile(
+             &r->program, r->graph,
+             &(wmi_compile_opts){
+                 .outputs = &r->scores, .n_outputs = 1, .loss = r->loss, .param_grads = true},
+             err)) ||
+        (st = wmi_alloc(&r->theta, wmi_params_count(r->params), sizeof *r->theta, "theta", err)) ||
+        (st = wmi_alloc(&r->grad, wmi_params_count(r->params), sizeof *r->grad, "gradient", err)))
+        return st;
+    wmi_program_bind(r->program, r->theta, r->grad);
+    void *at;
+
+    st = wmi_program_input(r->program, "x", &at, err);
+    r->x = at;
+    return st;
+}
+
+static float *part(const refiner *r, float *flat, const char *name)
+{
+    return flat + wmi_params_find(r->params, name)->offset;
+}
+
+static void load_free(const refiner *r, const double *b)
+{
+    const int64_t d = r->d;
+    float *a = part(r, r->theta, "a"), *w = part(r, r->theta, "w");
+
+    if (r->quadratic)
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = 0; j <= i; j++, b++)
+                a[i * d + j] = (float)(i == j ? *b : *b * ROOT_HALF);
+    for (int64_t j = 0; j < d; j++)
+        w[j] = (float)b[j];
+    *part(r, r->theta, "c") = (float)b[d];
+}
+
+/* Gradient of the loss with respect to b, added with a weight. */
+static void add_gradient(const refiner *r, double weight, double *g)
+{
+    const int64_t d = r->d;
+    const float *a = part(r, r->grad, "a"), *w = part(r, r->grad, "w");
+
+    if (r->quadratic)
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = 0; j <= i; j++, g++)
+                *g += weight * (double)a[i * d + j] * (i == j ? 1 : ROOT_HALF);
+    for (int64_t j = 0; j < d; j++)
+        g[j] += weight * (double)w[j];
+    g[d] += weight * (double)*part(r, r->grad, "c");
+}
+
+static void load_chunk(const refiner *r, const rows *from, int64_t i)
+{
+    const size_t bytes = (size_t)(CHUNK * r->d) * sizeof *r->x;
+
+    memcpy(r->x, from->num + i * CHUNK * r->d, bytes);
+    memcpy(r->x + CHUNK * r->d, from->den + i * CHUNK * r->d, bytes);
+}
+
+/* Mean logistic loss over the first n rows and its gradient. */
+static double loss_and_gradient(refiner *r, int64_t n, const double *b, double *g, wm_error *err)
+{
+    const int64_t chunks = n / CHUNK;
+    double loss = 0;
+
+    load_free(r, b);
+    memset(g, 0, (size_t)r->n_free * sizeof *g);
+    for (int64_t i = 0; i < chunks; i++) {
+        load_chunk(r, &r->train, i);
+        if (wmi_program_backward(r->program, err))
+            return NAN;
+        loss += wmi_program_scalar(r->program, r->loss) / (double)chunks;
+        add_gradient(r, 1.0 / (double)chunks, g);
+    }
+    return loss;
+}
+
+static double ridge_objective(void *ctx, const double *b, double *g, wm_error *err)
+{
+    refiner *r = ctx;
+    double loss = loss_and_gradient(r, r->train.n, b, g, err);
+
+    for (int64_t i = 0; i < r->n_free; i++) {
+        const double diff = b[i] - r->start[i];
+
+        loss += 0.5 * r->ridge * diff * diff;
+        g[i] += r->ridge * diff;
+    }
+    return loss;
+}
+
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+/* Held-out losses of each pair of rows into each (valid.n), and their mean. */
+static wm_status held_out(refiner *r, const double *b, double *each, double *mean, wm_error *err)
+{
+    *mean = 0;
+    load_free(r, b);
+    for (int64_t i = 0; i < r->valid.n / CHUNK; i++) {
+        const float *s;
+        wm_status st;
+
+        load_chunk(r, &r->valid, i);
+        if ((st = wmi_program_forward(r->program, err)))
+            return st;
+        s = wmi_program_value(r->program, r->scores);
+        for (int64_t j = 0; j < CHUNK; j++) {
+            each[i * CHUNK + j] = softplus(-(double)s[j]) + softplus((double)s[CHUNK + j]);
+            *mean += each[i * CHUNK + j] / (double)r->valid.n;
+        }
+    }
+    return WM_OK;
+}
+
+/* ---- coordinates ---- */
+
+/* b of a bridge given in x: P = L'QL, v = L'(w + 2 Q mu), e = c + w'mu + mu'Q mu. work is (2, d,
+ * d). */
+static void to_free(const refiner *r, const wmi_convex_bridge *x, double *b, double *work)
+{
+    const int64_t d = r->d;
+    double *lt = work, *p = work + d * d;
+
+    b[r->n_free - 1] = x->c;
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < d; j++)
+            lt[i * d + j] = r->l[j * d + i];
+    wmi_product(d, d, d, 1, lt, x->q, 0, p); /* L'Q */
+    double *v = b + r->n_free - 1 - d;
+
+    for (int64_t i = 0; i < d; i++) {
+        v[i] = 0;
+        for (int64_t j = 0; j < d; j++)
+            v[i] += lt[i * d + j] * x->w[j] + 2 * p[i * d + j] * r->mu[j];
+    }
+    for (int64_t i = 0; i < d; i++) {
+        b[r->n_free - 1] += x->w[i] * r->mu[i];
+        for (int64_t j = 0; j < d; j++)
+            b[r->n_free - 1] += r->mu[i] * x->q[i * d + j] * r->mu[j];
+    }
+    if (!r->quadratic)
+        return;
+    wmi_product(d, d, d, 1, p, r->l, 0, lt); /* L'QL */
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j <= i; j++)
+            *b++ = lt[i * d + j] * (i == j ? 1 : ROOT_TWO);
+}
+
+/* Back: Q = L'^-1 P L^-1, w = L'^-1 v - 2 Q mu, c = e - w'mu - mu'Q mu. work is (d, d). */
+static void from_free(const refiner *r, const double *b, wmi_convex_bridge *x, double *work)
+{
+    const int64_t d = r->d;
+    const double *v = b + r->n_free - 1 - d;
+
+    memset(x->q, 0, (size_t)(d * d) * sizeof *x->q);
+    if (r->quadratic) {
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = 0; j <= i; j++, b++)
+                x->q[i * d + j] = x->q[j * d + i] = i == j ? *b : *b * ROOT_HALF;
+        /* rows times L^-1 from the right, twice, with a transposition between (P is symmetric) */
+        wmi_lower_solve_right(d, d, r->l, x->q);
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = 0; j < d; j++)
+                work[i * d + j] = x->q[j * d + i];
+        wmi_lower_solve_right(d, d, r->l, work);
+        memcpy(x->q, work, (size_t)(d * d) * sizeof *work);
+    }
+    memcpy(x->w, v, (size_t)d * sizeof *v);
+    wmi_lower_solve_right(1, d, r->l, x->w);
+    x->c = v[d];
+    for (int64_t i = 0; i < d; i++) {
+        double qmu = 0;
+
+        for (int64_t j = 0; j < d; j++)
+            qmu += x->q[i * d + j] * r->mu[j];
+        x->w[i] -= 2 * qmu;
+        x->c -= x->w[i] * r->mu[i] + qmu * r->mu[i];
+    }
+}
+
+/* ---- the choice ---- */
+
+/* Whether losses `now` beat `before` by more than twice the noise of their mean difference. */
+static bool clearly_better(int64_t n, const double *before, const double *now, double *gain)
+{
+    double mean = 0, var = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        mean += (before[i] - now[i]) / (double)n;
+    for (int64_t i = 0; i < n; i++) {
+        const double diff = before[i] - now[i] - mean;
+
+        var += diff * diff / (double)n;
+    }
+    *gain = mean;
+    return mean > 2 * sqrt(var / (double)n);
+}
+
+typedef struct trial {
+    double *b, *best, *g; /* (n_free) */
+    double *before, *now; /* (valid.n) held-out losses */
+} trial;
+
+/* One step along the gradient, in the three lengths that fit a Hessian of 1/4 .. 1: cheap, and
+ * enough to tell whether the moments leave anything to learn. */
+static wm_status worth_refining(refiner *r, trial *t, bool *yes, wm_error *err)
+{
+    static const double steps[] = {4, 1, 0.25};
+    const int64_t n = r->train.n < TRIAL_ROWS ? r->train.n : TRIAL_ROWS;
+    wm_error inner = {0};
+    double mean, gain;
+
+    *yes = false;
+    loss_and_gradient(r, n, r->start, t->g, &inner);
+    if (inner.code) {
+        if (err)
+            *err = inner;
+        return inner.code;
+    }
+    for (size_t s = 0; s < sizeof steps / sizeof *steps && !*yes; s++) {
+        wm_status st;
+
+        for (int64_t i = 0; i < r->n_free; i++)
+            t->b[i] = r->start[i] - steps[s] * t->g[i];
+        if ((st = held_out(r, t->b, t->now, &mean, err)))
+            return st;
+        *yes = clearly_better(r->valid.n, t->before, t->now, &gain);
+    }
+    return WM_OK;
+}
+
+/* From a strong ridge to a weak one, each fit starting from the last; ends when held-out loss
+ * rises. */
+static wm_status follow_ridge(refiner *r, trial *t, wmi_convex_bridge *bridge, wm_error *err)
+{
+    const size_t bytes = (size_t)r->n_free * sizeof *t->b;
+    double best = bridge->valid_loss, gain;
+    wmi_lbfgs_opts opts;
+
+    wmi_lbfgs_opts_init(&opts);
+    opts.max_iterations = 50;
+    opts.grad_tol = 1e-5;
+    opts.decrease_tol = 1e-6;
+    memcpy(t->b, r->start, bytes);
+    memcpy(t->best, r->start, bytes);
+    for (r->ridge = 1; r->ridge > 1e-6; r->ridge /= 3) {
+        wmi_lbfgs_result result;
+        double mean;
+        wm_status st;
+
+        if ((st = wmi_lbfgs(t->b, r->n_free, ridge_objective, r, &opts, &result, err)) ||
+            (st = held_out(r, t->b, t->now, &mean, err)))
+            return st;
+        if (!(mean < best))
+            break;
+        best = mean;
+        memcpy(t->best, t->b, bytes);
+        bridge->ridge = r->ridge;
+        (void)clearly_better(r->valid.n, t->before, t->now, &gain);
+        bridge->valid_gain = gain;
+    }
+    bridge->valid_loss = best;
+    return WM_OK;
+}
+
+static wm_status choose(refiner *r, double *start, double *work, wmi_convex_bridge *bridge,
+                        wm_error *err)
+{
+    trial t = {0};
+    bool yes;
+    wm_status st;
+
+    to_free(r, bridge, start, work);
+    r->start = start;
+    if ((st = wmi_alloc(&t.b, r->n_free, sizeof *t.b, "refinement", err)) ||
+        (st = wmi_alloc(&t.best, r->n_free, sizeof *t.best, "refinement", err)) ||
+        (st = wmi_alloc(&t.g, r->n_free, sizeof *t.g, "refinement", err)) ||
+        (st = wmi_alloc(&t.before, r->valid.n, sizeof *t.before, "refinement", err)) ||
+        (st = wmi_alloc(&t.now, r->valid.n, sizeof *t.now, "refinement", err)) ||
+        (st = held_out(r, start, t.before, &bridge->valid_loss, err)) ||
+        (st = worth_refining(r, &t, &yes, err)))
+        goto done;
+    if (yes) {
+        if ((st = follow_ridge(r, &t, bridge, err)))
+            goto done;
+        if (isfinite(bridge->ridge))
+            from_free(r, t.best, bridge, work);
+    }
+done:
+    wmi_free(t.now);
+    wmi_free(t.before);
+    wmi_free(t.g);
+    wmi_free(t.best);
+    wmi_free(t.b);
+    return st;
+}
+
+wm_status wmi_refine_bridge(const wmi_convex_data *data, const wm_alphas *alphas,
+                            const wmi_convex_opts *opts, int64_t k, wmi_convex_bridge *bridge,
+                            wm_error *err)
+{
+    const int64_t d = data->dim;
+    const int64_t n_valid = data->n0_valid < VALID_ROWS ? data->n0_valid : VALID_ROWS;
+    refiner r = {.d = d, .quadratic = opts->quadratic, .n_free = free_length(d, opts->quadratic)};
+    double *start = NULL, *work = NULL;
+    wm_status st;
+
+    if (opts->stop && *opts->stop)
+        return wmi_fail(err, WM_EINTERRUPTED, "stopped on request");
+    if ((st = wmi_alloc(&r.mu, d, sizeof *r.mu, "whitening", err)) ||
+        (st = wmi_alloc(&r.l, d * d, sizeof *r.l, "whitening", err)) ||
+        (st = wmi_alloc(&start, r.n_free, sizeof *start, "refinement", err)) ||
+        (st = wmi_alloc(&work, 2 * d * d, sizeof *work, "refinement", err)) ||
+        (st = find_whitening(&r, data, alphas, k, opts->seed, err)) ||
+        (st = draw_rows(&r, &r.train, alphas, k, data->n0_train, data->n0_train, data->x0_train,
+                        data->nm_train, data->xm_train, opts->seed, err)) ||
+        (st = draw_rows(&r, &r.valid, alphas, k, n_valid, data->n0_valid, data->x0_valid,
+                        data->nm_valid, data->xm_valid, opts->seed + 1, err)) ||
+        (st = build(&r, err)))
+        goto done;
+    st = choose(&r, start, work, bridge, err);
+done:
+    wmi_program_free(r.program);
+    wmi_graph_free(r.graph);
+    wmi_params_free(r.params);
+    wmi_free(r.grad);
+    wmi_free(r.theta);
+    wmi_free(r.valid.den);
+    wmi_free(r.valid.num);
+    wmi_free(r.train.den);
+    wmi_free(r.train.num);
+    wmi_free(work);
+    wmi_free(start);
+    wmi_free(r.l);
+    wmi_free(r.mu);
+    return st;
+}

@@ -1,0 +1,491 @@
+/* trainer.c - the loop of stochastic training: batch, gradient, Adam; evaluate, keep the best,
+ * checkpoint. */
+#include "train/trainer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/speak.h"
+#include "engine/program.h"
+#include "train/checkpoint.h"
+
+void wmi_train_opts_init(wmi_train_opts *opts)
+{
+    *opts = (wmi_train_opts){
+        .objective = WMI_LOGISTIC,
+        .form = WMI_BATCH_COUPLED,
+        .batch = 512,
+        .iterations = 10000,
+        .max_valid_batches = 500,
+        .lr = 1e-4,
+        .lr_constants = 10,
+        .schedule = WMI_LR_COSINE,
+        .saturated = 0.02,
+        .seed = 1,
+        .checkpoint_seconds = 30,
+    };
+}
+
+/* One training run: the compiled step and what it changes. */
+typedef struct trainer {
+    const wmi_train_opts *opts;
+    const wmi_source *source;
+    int64_t m, rows; /* bridges; trajectories of a bridge in a step */
+    wmi_batcher *batcher;
+    wmi_graph *graph;
+    wmi_program *program;
+    wmi_node *scores, *loss;
+    float *x; /* the program's input */
+    float *grad;
+    wmi_train_state state;
+    wmi_bridge_eval *eval; /* (m) of the last evaluation */
+    char *settings;
+} trainer;
+
+static bool is_multinomial(const trainer *t)
+{
+    return t->opts->objective == WMI_MULTINOMIAL;
+}
+
+/* ---- building ---- */
+
+/* Grouped rows and a loss for each bridge; or, multinomial, every bridge at the rows of all
+ * waymarks. */
+static void build_graph(trainer *t, const wmi_model *model)
+{
+    wmi_graph *g = t->graph;
+    const int64_t dim = t->source->dim;
+    const int64_t n = is_multinomial(t) ? (t->m + 1) * t->rows : 2 * t->rows;
+    const int64_t x[] = {is_multinomial(t) ? n : t->m * n, dim};
+    const int64_t knots[] = {dim, model->bases + 4}, label[] = {n};
+    const wmi_model_inputs in = {
+        .layout = is_multinomial(t) ? WMI_ROWS_SHARED : WMI_ROWS_GROUPED,
+        .x = wmi_input(g, "x", 2, x),
+        .knots = t->opts->knots ? wmi_input(g, "knots", 2, knots) : NULL,
+    };
+
+    t->scores = wmi_model_build(g, "", model, &in);
+    if (is_multinomial(t))
+        t->loss = wmi_multinomial_loss(g, t->scores, wmi_input(g, "label", 1, label), NULL);
+    else
+        t->loss = wmi_loss_bridges(g, t->opts->objective, t->scores, NULL, t->rows, NULL);
+}
+
+static wm_status fill_constant_inputs(trainer *t, const wmi_model *model, wm_error *err)
+{
+    wm_status st;
+    void *at;
+
+    if ((st = wmi_program_input(t->program, "x", &at, err)))
+        return st;
+    t->x = at;
+    if (t->opts->knots) {
+        if ((st = wmi_program_input(t->program, "knots", &at, err)))
+            return st;
+        memcpy(at, t->opts->knots,
+               (size_t)(t->source->dim * (model->bases + 4)) * sizeof *t->opts->knots);
+    }
+    if (is_multinomial(t)) {
+        if ((st = wmi_program_input(t->program, "label", &at, err)))
+            return st;
+        for (int64_t i = 0; i < (t->m + 1) * t->rows; i++)
+            ((float *)at)[i] = (float)(i / t->rows);
+    }
+    return WM_OK;
+}
+
+/* Runs of entries with one learning rate, in order, gaps included: what Adam wants. */
+static wm_status make_adam(trainer *t, const wmi_params *params, wm_error *err)
+{
+    const int64_t entries = wmi_params_entries(params);
+    wmi_adam_group *groups = NULL;
+    int64_t n = 0;
+    wm_status st = wmi_alloc(&groups, entries, sizeof *groups, "parameter groups", err);
+
+    if (st)
+        return st;
+    for (int64_t i = 0; i < entries; i++) {
+        const wmi_param_entry *e = wmi_params_entry(params, i);
+        const int64_t end =
+            i + 1 < entries ? wmi_params_entry(params, i + 1)->offset : wmi_params_count(params);
+        const double mult = e->group == WMI_GROUP_CONSTANT ? t->opts->lr_constants : 1;
+
+        if (n && groups[n - 1].lr_mult == mult)
+            groups[n - 1].count = end - groups[n - 1].first;
+        else
+            groups[n++] = (wmi_adam_group){e->offset, end - e->offset, mult};
+    }
+    st = wmi_adam_new(&t->state.adam, t->state.n, 32, groups, n, NULL, err);
+    wmi_free(groups);
+    return st;
+}
+
+static uint64_t hash(uint64_t h, const void *bytes, size_t n) /* FNV-1a */
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
+    return h;
+}
+
+/* What the bits of a run depend on, as a text: options, parameter names, and the first batch, which
+ * stands for data, waymarks and seed. */
+static wm_status describe(trainer *t, const wmi_params *params, wm_error *err)
+{
+    const wmi_train_opts *o = t->opts;
+    uint64_t h = 0xcbf29ce484222325u;
+    wm_status st = wmi_alloc(&t->settings, 512, 1, "settings", err);
+
+    if (st)
+        return st;
+    for (int64_t i = 0; i < wmi_params_entries(params); i++) {
+        const wmi_param_entry *e = wmi_params_entry(params, i);
+
+        h = hash(h, e->name, strlen(e->name));
+        h = hash(h, e->shape.dim, (size_t)e->shape.rank * sizeof *e->shape.dim);
+    }
+    if (is_multinomial(t))
+        wmi_batcher_train_waymarks(t->batcher, 0, t->x);
+    else
+        wmi_batcher_train(t->batcher, 0, t->x);
+    h = hash(h, t->x,
+             (size_t)((is_multinomial(t) ? t->m + 1 : 2 * t->m) * t->rows * t->source->dim) *
+                 sizeof *t->x);
+    snprintf(t->settings, 512,
+             "objective=%s form=%d batch=%" PRId64 " iterations=%" PRId64 " eval_every=%" PRId64
+             " lr=%.17g constants=%.17g schedule=%d warmup=%" PRId64
+             " average=%.17g saturated=%.17g "
+             "patience=%" PRId64 " seed=%" PRIu64 " hash=%016" PRIx64,
+             wmi_objective_name(o->objective), (int)o->form, o->batch, o->iterations, o->eval_every,
+             o->lr, o->lr_constants, (int)o->schedule, o->warmup, o->average, o->saturated,
+             o->patience, o->seed, h);
+    return WM_OK;
+}
+
+static wm_status check_opts(const trainer *t, wm_error *err)
+{
+    const wmi_train_opts *o = t->opts;
+
+    if (o->iterations < 1)
+        return wmi_fail(err, WM_EINVAL, "%" PRId64 " iterations: at least 1 is needed",
+                        o->iterations);
+    if (!(o->lr > 0) || !(o->lr_constants > 0))
+        return wmi_fail(err, WM_EINVAL, "learning rate %g (constants x %g) must be positive", o->lr,
+                        o->lr_constants);
+    if (t->source->n_train < 1 || t->source->n_valid < 1)
+        return wmi_fail(err, WM_EINVAL,
+                        "%" PRId64 " rows to train and %" PRId64
+                        " to validate: both need at least 1",
+                        t->source->n_train, t->source->n_valid);
+    return WM_OK;
+}
+
+static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_params *params,
+                              const wm_chain *chain, wm_error *err)
+{
+    wmi_train_state *s = &t->state;
+    wm_status st;
+
+    s->n = wmi_params_count(params);
+    s->n_bridges = t->m;
+    s->best_loss = INFINITY;
+    if ((st = check_opts(t, err)) ||
+        (st = wmi_batcher_new(&t->batcher, chain, t->source, t->rows, t->opts->form, err)) ||
+        (st = wmi_graph_new(&t->graph, WMI_F32, params, err)))
+        return st;
+    build_graph(t, model);
+    if ((st = wmi_compile(
+             &t->program, t->graph,
+             &(wmi_compile_opts){
+                 .outputs = &t->scores, .n_outputs = 1, .loss = t->loss, .param_grads = true},
+             err)) ||
+        (st = wmi_alloc(&s->theta, s->n, sizeof *s->theta, "parameters", err)) ||
+        (st = wmi_alloc(&s->best, s->n, sizeof *s->best, "best parameters", err)) ||
+        (st = wmi_alloc(&t->grad, s->n, sizeof *t->grad, "gradient", err)) ||
+        (st = wmi_alloc(&s->best_eval, 3 * t->m, sizeof *s->best_eval, "evaluation", err)) ||
+        (st = wmi_alloc(&s->saturated, t->m, sizeof *s->saturated, "evaluation", err)) ||
+        (st = wmi_alloc(&t->eval, t->m, sizeof *t->eval, "evaluation", err)) ||
+        (st = make_adam(t, params, err)))
+        return st;
+    if (t->opts->average > 0 &&
+        (st = wmi_average_new(&s->average, s->n, t->opts->average, WMI_AVERAGE_CORRECTED, err)))
+        return st;
+    wmi_params_init(params, t->opts->seed, WMI_F32, s->theta);
+    wmi_program_bind(t->program, s->theta, t->grad);
+    if ((st = fill_constant_inputs(t, model, err)))
+        return st;
+    return describe(t, params, err);
+}
+
+static void close_trainer(trainer *t)
+{
+    wmi_program_free(t->program);
+    wmi_graph_free(t->graph);
+    wmi_batcher_free(t->batcher);
+    wmi_adam_free(t->state.adam);
+    wmi_average_free(t->state.average);
+    wmi_free(t->state.theta);
+    wmi_free(t->state.best);
+    wmi_free(t->state.best_eval);
+    wmi_free(t->state.saturated);
+    wmi_free(t->grad);
+    wmi_free(t->eval);
+    wmi_free(t->settings);
+}
+
+/* ---- evaluation ---- */
+
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+/* Scores of bridge k: where its numerator's and denominator's rows begin in the output (m, n). */
+static void add_batch(trainer *t)
+{
+    const float *s = wmi_program_value(t->program, t->scores);
+    const int64_t n = t->scores->shape.dim[1];
+
+    for (int64_t k = 0; k < t->m; k++) {
+        const float *num = s + k * n + (is_multinomial(t) ? k * t->rows : 0);
+        const float *den = num + t->rows;
+
+        for (int64_t i = 0; i < t->rows; i++) {
+            t->eval[k].loss += softplus(-(double)num[i]) + softplus((double)den[i]);
+            t->eval[k].accuracy +=
+                (num[i] > 0) + (den[i] < 0) + 0.5 * ((num[i] == 0) + (den[i] == 0));
+            t->eval[k].mean_log_ratio += (double)num[i];
+        }
+    }
+}
+
+/* The validation set through the current parameters; *loss is the objective. The logistic loss of
+ * each bridge is reported whatever the objective, because its scale tells chance (1.386) from
+ * saturation. */
+static wm_status evaluate(trainer *t, double *loss, wm_error *err)
+{
+    int64_t batches = wmi_batcher_valid_batches(t->batcher);
+    wm_status st;
+
+    if (t->opts->max_valid_batches && batches > t->opts->max_valid_batches)
+        batches = t->opts->max_valid_batches;
+    memset(t->eval, 0, (size_t)t->m * sizeof *t->eval);
+    *loss = 0;
+    wmi_program_step(t->program, t->opts->seed, (uint64_t)t->state.step, false);
+    for (int64_t i = 0; i < batches; i++) {
+        if (is_multinomial(t))
+            wmi_batcher_valid_waymarks(t->batcher, i, t->x);
+        else
+            wmi_batcher_valid(t->batcher, i, t->x);
+        if ((st = wmi_program_forward(t->program, err)))
+            return st;
+        *loss += wmi_program_scalar(t->program, t->loss) / (double)batches;
+        add_batch(t);
+    }
+    for (int64_t k = 0; k < t->m; k++) {
+        const double rows = (double)(batches * t->rows);
+
+        t->eval[k].loss /= rows;
+        t->eval[k].accuracy /= 2 * rows;
+        t->eval[k].mean_log_ratio /= rows;
+    }
+    return WM_OK;
+}
+
+static void keep_if_best(trainer *t, double loss)
+{
+    wmi_train_state *s = &t->state;
+
+    s->stale++;
+    if (!(loss < s->best_loss)) /* also where loss is NaN */
+        return;
+    s->best_loss = loss;
+    s->best_step = s->step;
+    s->stale = 0;
+    memcpy(s->best, s->theta, (size_t)s->n * sizeof *s->best);
+    for (int64_t k = 0; k < t->m; k++) {
+        s->best_eval[3 * k] = t->eval[k].loss;
+        s->best_eval[3 * k + 1] = t->eval[k].accuracy;
+        s->best_eval[3 * k + 2] = t->eval[k].mean_log_ratio;
+    }
+}
+
+/* A bridge that classifies perfectly has stopped learning its ratio. Twice running, since one
+ * evaluation is noisy. */
+static void count_saturated(trainer *t)
+{
+    for (int64_t k = 0; k < t->m; k++)
+        t->state.saturated[k] =
+            t->eval[k].loss < t->opts->saturated ? t->state.saturated[k] + 1 : 0;
+}
+
+/* Whether the evaluations so far end the run; also asked of a state that was resumed. */
+static bool ended_by_evaluation(const trainer *t, wmi_train_result *r)
+{
+    for (int64_t k = 0; k < t->m; k++)
+        if (t->state.saturated[k] >= 2) {
+            r->stop = WMI_STOP_SATURATED;
+            r->saturated_bridge = k;
+            return true;
+        }
+    if (t->opts->patience > 0 && t->state.stale >= t->opts->patience) {
+        r->stop = WMI_STOP_PATIENCE;
+        return true;
+    }
+    return false;
+}
+
+/* Whether somebody wants the run to end now. */
+static bool ended_from_outside(const trainer *t, double elapsed, wmi_train_result *r)
+{
+    if (t->opts->stop && *t->opts->stop) {
+        r->stop = WMI_STOP_ASKED;
+        return true;
+    }
+    if (t->opts->time_limit > 0 && elapsed >= t->opts->time_limit) {
+        r->stop = WMI_STOP_TIME;
+        return true;
+    }
+    return false;
+}
+
+static wm_status evaluate_and_keep(trainer *t, wm_error *err)
+{
+    wmi_train_state *s = &t->state;
+    double loss;
+    wm_status st;
+
+    if (s->average)
+        wmi_average_swap_in_f32(s->average, s->theta);
+    st = evaluate(t, &loss, err);
+    if (!st) {
+        keep_if_best(t, loss);
+        count_saturated(t);
+    }
+    if (s->average)
+        wmi_average_swap_out_f32(s->average, s->theta);
+    if (st)
+        return st;
+    if (t->opts->on_eval)
+        t->opts->on_eval(t->opts->on_eval_ctx,
+                         &(wmi_train_eval){.step = s->step,
+                                           .train_loss = s->train_sum / (double)s->train_steps,
+                                           .valid_loss = loss,
+                                           .bridges = t->eval});
+    s->train_sum = 0;
+    s->train_steps = 0;
+    return WM_OK;
+}
+
+/* ---- the loop ---- */
+
+static wm_status take_step(trainer *t, const wmi_lr_schedule *schedule, wm_error *err)
+{
+    wmi_train_state *s = &t->state;
+    wm_status st;
+
+    if (is_multinomial(t))
+        wmi_batcher_train_waymarks(t->batcher, s->step, t->x);
+    else
+        wmi_batcher_train(t->batcher, s->step, t->x);
+    wmi_program_step(t->program, t->opts->seed, (uint64_t)s->step, true);
+    if ((st = wmi_program_backward(t->program, err)) ||
+        (st = wmi_adam_step_f32(s->adam, wmi_lr_at(schedule, s->step), t->grad, s->theta, err)))
+        return st;
+    if (s->average)
+        wmi_average_update_f32(s->average, s->theta);
+    s->train_sum += wmi_program_scalar(t->program, t->loss);
+    s->train_steps++;
+    s->step++;
+    return WM_OK;
+}
+
+static wm_status loop(trainer *t, wmi_train_result *r, wm_error *err)
+{
+    const wmi_train_opts *o = t->opts;
+    wmi_train_state *s = &t->state;
+    const int64_t per_step = t->rows * (o->form == WMI_BATCH_SPREAD ? t->m : 1);
+    const int64_t epoch = t->source->n_train / per_step > 0 ? t->source->n_train / per_step : 1;
+    const int64_t eval_every = o->eval_every > 0 ? o->eval_every : epoch;
+    const wmi_lr_schedule schedule = {o->schedule, o->lr, o->iterations, o->warmup};
+    const double start = wmi_clock(o->sink);
+    double saved = start;
+    wmi_progress progress;
+    wm_status st = WM_OK;
+
+    wmi_progress_start(&progress, o->sink, "steps", s->step, o->iterations);
+    r->stop = WMI_STOP_DONE;
+    while (s->step < o->iterations && !ended_by_evaluation(t, r)) {
+        double now;
+        bool leave;
+
+        if ((st = take_step(t, &schedule, err)))
+            break;
+        if ((s->step % eval_every == 0 || s->step == o->iterations) &&
+            (st = evaluate_and_keep(t, err)))
+            break;
+        now = wmi_clock(o->sink);
+        leave = s->step == o->iterations || ended_by_evaluation(t, r) ||
+                ended_from_outside(t, now - start, r);
+        if (o->checkpoint && (leave || now - saved >= o->checkpoint_seconds)) {
+            if ((st = wmi_checkpoint_save(o->checkpoint, s, t->settings, err)))
+                break;
+            saved = now;
+        }
+        if (leave)
+            break;
+        wmi_progress_update(&progress, s->step, "loss %.4f, %.0f samples/s",
+                            wmi_program_scalar(t->program, t->loss),
+                            (double)((s->step - progress.first) * (t->m + 1) * t->rows) /
+                                fmax(now - start, 1e-9));
+    }
+    wmi_progress_finish(&progress, s->step, "best validation loss %.4f", s->best_loss);
+    r->seconds = wmi_clock(o->sink) - start;
+    return st;
+}
+
+/* Stopped before the first evaluation: there is a model all the same. */
+static wm_status ensure_best(trainer *t, wm_error *err)
+{
+    if (t->state.best_step > 0 || t->state.step == 0)
+        return t->state.step == 0 ? wmi_fail(err, WM_EINTERRUPTED, "stopped before the first step")
+                                  : WM_OK;
+    return evaluate_and_keep(t, err);
+}
+
+wm_status wmi_train(const wmi_model *model, const wmi_params *params, const wm_chain *chain,
+                    const wmi_source *source, const wmi_train_opts *opts, float *theta,
+                    wmi_bridge_eval *last, wmi_train_result *result, wm_error *err)
+{
+    const int64_t m = wm_chain_bridges(chain);
+    trainer t = {.opts = opts, .source = source, .m = m, .rows = opts->batch / (m + 1)};
+    bool found = false;
+    wm_status st;
+
+    *result = (wmi_train_result){.saturated_bridge = -1};
+    if ((st = open_trainer(&t, model, params, chain, err)))
+        goto done;
+    if (opts->resume && opts->checkpoint) {
+        if ((st = wmi_checkpoint_load(opts->checkpoint, &t.state, t.settings, &found, err)))
+            goto done;
+        if (found) {
+            wmi_say(opts->sink, WM_LOG_INFO, "resumed at step %" PRId64, t.state.step);
+            if (opts->on_resume)
+                opts->on_resume(opts->on_eval_ctx, t.state.step);
+        }
+    }
+    if ((st = loop(&t, result, err)) || (st = ensure_best(&t, err)))
+        goto done;
+    result->steps = t.state.step;
+    result->best_step = t.state.best_step;
+    result->best_loss = t.state.best_loss;
+    memcpy(theta, t.state.best, (size_t)t.state.n * sizeof *theta);
+    for (int64_t k = 0; k < m; k++)
+        last[k] = (wmi_bridge_eval){t.state.best_eval[3 * k], t.state.best_eval[3 * k + 1],
+                                    t.state.best_eval[3 * k + 2]};
+done:
+    close_trainer(&t);
+    return st;
+}

@@ -1,0 +1,260 @@
+/* test_run_folder.c - whose folder it is, and what stands in it after a resume. */
+#include "check.h"
+
+#include <sys/wait.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "scratch.h"
+#include "waymark/report.h"
+
+static wm_summary *step_line(int64_t step)
+{
+    wm_summary *s;
+    wm_error err;
+
+    assert_ok(wm_summary_new(&s, &err), err);
+    if (step >= 0)
+        wm_summary_integer(s, "step", step);
+    wm_summary_real(s, "loss", 0.5);
+    return s;
+}
+
+static void append(wm_run_folder *r, int64_t step)
+{
+    wm_summary *s = step_line(step);
+    wm_error err;
+
+    assert_ok(wm_run_folder_metrics(r, s, &err), err);
+    wm_summary_free(s);
+}
+
+/* A run of `command` with settings, three lines of metrics and a summary. */
+static void make_run(const char *dir, const char *command)
+{
+    wm_run_folder *r;
+    wm_summary *s;
+    wm_error err = {0};
+
+    assert_ok(wm_run_folder_open(&r, dir, command, WM_RUN_NEW, &err), err);
+    assert_false(wm_run_folder_resumed(r));
+    assert_ok(wm_summary_new(&s, &err), err);
+    wm_summary_integer(s, "seed", 7);
+    wm_summary_text(s, "command", "not this one");
+    assert_ok(wm_run_folder_config(r, s, &err), err);
+    wm_summary_free(s);
+    for (int k = 1; k <= 3; k++)
+        append(r, 100 * k);
+    s = step_line(-1);
+    assert_ok(wm_run_folder_summary(r, s, &err), err);
+    wm_summary_free(s);
+    wm_run_folder_close(r);
+}
+
+static void a_run_leaves_its_files(void **state)
+{
+    const int64_t live = wmi_alloc_live();
+
+    (void)state;
+    make_run(scratch("deep/run"), "mi");
+    assert_string_equal(scratch_read(scratch("deep/run/config.json")),
+                        "{\n  \"command\": \"mi\",\n  \"version\": \"0.1.0\",\n  \"seed\": 7\n}\n");
+    assert_string_equal(scratch_read(scratch("deep/run/metrics.jsonl")),
+                        "{\"step\": 100, \"loss\": 0.5}\n{\"step\": 200, \"loss\": 0.5}\n"
+                        "{\"step\": 300, \"loss\": 0.5}\n");
+    assert_string_equal(scratch_read(scratch("deep/run/summary.json")), "{\n  \"loss\": 0.5\n}\n");
+    assert_int_equal(scratch_count(scratch("deep/run")), 3);
+    assert_int_equal(wmi_alloc_live(), live);
+}
+
+static void a_run_is_not_overwritten_by_chance(void **state)
+{
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    make_run(scratch("run"), "mi");
+    assert_int_equal(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), WM_EINVAL);
+    assert_null(r);
+    assert_non_null(strstr(err.text, "run: holds a run of 'mi'"));
+    assert_int_equal(wm_run_folder_open(&r, scratch("run"), "ratio", WM_RUN_RESUME, &err),
+                     WM_EINVAL);
+    assert_non_null(strstr(err.text, "holds a run of 'mi', which 'ratio' cannot resume"));
+    assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "300"));
+}
+
+static void overwriting_removes_the_old_run_only(void **state)
+{
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    make_run(scratch("run"), "mi");
+    assert_ok(wmi_file_write(scratch("run/state.safetensors"), "x", 1, &err), err);
+    assert_ok(wmi_file_write(scratch("run/notes.txt"), "x", 1, &err), err);
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "ratio", WM_RUN_OVERWRITE, &err), err);
+    assert_false(wm_run_folder_resumed(r));
+    append(r, 1);
+    assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
+                        "{\"step\": 1, \"loss\": 0.5}\n");
+    assert_int_equal(scratch_count(scratch("run")), 2); /* metrics and the notes */
+    assert_true(wmi_file_exists(scratch("run/notes.txt")));
+    wm_run_folder_close(r);
+}
+
+static void strangers_files_are_safe(void **state)
+{
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    assert_ok(wmi_folder_make(scratch("home"), &err), err);
+    assert_ok(wmi_file_write(scratch("home/model.safetensors"), "mine", 4, &err), err);
+    assert_int_equal(wm_run_folder_open(&r, scratch("home"), "mi", WM_RUN_NEW, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "home/model.safetensors: is there, but no config.json"));
+    assert_int_equal(wm_run_folder_open(&r, scratch("home"), "mi", WM_RUN_RESUME, &err), WM_EINVAL);
+    assert_ok(wmi_file_write(scratch("home/config.json"), "{\"a\": 1}", 8, &err), err);
+    assert_int_equal(wm_run_folder_open(&r, scratch("home"), "mi", WM_RUN_NEW, &err), WM_EFORMAT);
+    assert_non_null(strstr(err.text, "config.json: not a run's config.json (it names no command)"));
+    assert_ok(wmi_file_write(scratch("home/config.json"), "{", 1, &err), err);
+    assert_int_equal(wm_run_folder_open(&r, scratch("home"), "mi", WM_RUN_RESUME, &err),
+                     WM_EFORMAT);
+    assert_string_equal(scratch_read(scratch("home/model.safetensors")), "mine");
+}
+
+static void a_resume_goes_back_to_its_checkpoint(void **state)
+{
+    FILE *f;
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    make_run(scratch("run"), "mi");
+    f = fopen(scratch("run/metrics.jsonl"), "ab");
+    assert_non_null(f);
+    fputs("{\"step\": 400, \"lo", f); /* killed in the middle of a line */
+    fclose(f);
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_RESUME, &err), err);
+    assert_true(wm_run_folder_resumed(r));
+    assert_ok(wm_run_folder_rewind(r, 1000, &err), err); /* only the half line goes */
+    assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
+                        "{\"step\": 100, \"loss\": 0.5}\n{\"step\": 200, \"loss\": 0.5}\n"
+                        "{\"step\": 300, \"loss\": 0.5}\n");
+    assert_ok(wm_run_folder_rewind(r, 200, &err), err);
+    append(r, 300);
+    append(r, -1); /* without a step: kept by any rewind that keeps what is before it */
+    assert_ok(wm_run_folder_rewind(r, 300, &err), err);
+    assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
+                        "{\"step\": 100, \"loss\": 0.5}\n{\"step\": 200, \"loss\": 0.5}\n"
+                        "{\"step\": 300, \"loss\": 0.5}\n{\"loss\": 0.5}\n");
+    assert_ok(wm_run_folder_rewind(r, 0, &err), err);
+    assert_string_equal(scratch_read(scratch("run/metrics.jsonl")), "");
+    wm_run_folder_close(r);
+}
+
+static void resuming_nothing_starts_a_run(void **state)
+{
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_RESUME, &err), err);
+    assert_false(wm_run_folder_resumed(r));
+    wm_run_folder_close(r);
+    /* The empty metrics.jsonl of a run that died before its config.json is no obstacle. */
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), err);
+    wm_run_folder_close(r);
+}
+
+static void one_process_at_a_time(void **state)
+{
+    wm_run_folder *r;
+    wm_error err = {0};
+    pid_t child;
+    int result;
+
+    (void)state;
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), err);
+    append(r, 1);
+    assert_ok(wm_run_folder_rewind(r, 1, &err), err); /* must not lose the lock */
+    child = fork();
+    if (child == 0) {
+        wm_run_folder *other;
+        const wm_status st =
+            wm_run_folder_open(&other, scratch("run"), "mi", WM_RUN_OVERWRITE, &err);
+
+        _exit(st == WM_EIO && strstr(err.text, "another process") ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_int_equal(result, 0);
+    assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "\"step\": 1"));
+    wm_run_folder_close(r);
+}
+
+static void leftovers_of_killed_writers_are_swept(void **state)
+{
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    make_run(scratch("run"), "mi");
+    assert_ok(wmi_file_write(scratch("run/state.safetensors.77-0.wmtmp"), "x", 1, &err), err);
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_RESUME, &err), err);
+    assert_int_equal(scratch_count(scratch("run")), 3);
+    wm_run_folder_close(r);
+}
+
+static void no_folder_is_fine(void **state)
+{
+    wm_summary *s = step_line(1);
+    const char *path = "x";
+    wm_error err;
+
+    (void)state;
+    assert_ok(wm_run_folder_path(&path, NULL, "a", &err), err);
+    assert_null(path);
+    assert_ok(wm_run_folder_config(NULL, s, &err), err);
+    assert_ok(wm_run_folder_metrics(NULL, s, &err), err);
+    assert_ok(wm_run_folder_rewind(NULL, 1, &err), err);
+    assert_ok(wm_run_folder_summary(NULL, s, &err), err);
+    assert_ok(wm_run_folder_figure(NULL, NULL, NULL, &err), err);
+    assert_false(wm_run_folder_resumed(NULL));
+    wm_run_folder_close(NULL);
+    wm_summary_free(s);
+}
+
+static void paths_live_with_the_folder(void **state)
+{
+    const char *a, *b;
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), err);
+    assert_ok(wm_run_folder_path(&a, r, "model.safetensors", &err), err);
+    assert_ok(wm_run_folder_path(&b, r, "figures", &err), err);
+    assert_string_equal(a, scratch("run/model.safetensors"));
+    assert_string_equal(b, scratch("run/figures"));
+    wm_run_folder_close(r);
+    assert_ok(wmi_file_write(scratch("file"), "", 0, &err), err);
+    assert_int_equal(wm_run_folder_open(&r, scratch("file"), "mi", WM_RUN_NEW, &err), WM_EIO);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_run_leaves_its_files),
+        TEST(a_run_is_not_overwritten_by_chance),
+        TEST(overwriting_removes_the_old_run_only),
+        TEST(strangers_files_are_safe),
+        TEST(a_resume_goes_back_to_its_checkpoint),
+        TEST(resuming_nothing_starts_a_run),
+        TEST(one_process_at_a_time),
+        TEST(leftovers_of_killed_writers_are_swept),
+        TEST(no_folder_is_fine),
+        TEST(paths_live_with_the_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+/* test_text_table.c - tables as they stand on a terminal. */
+#define _XOPEN_SOURCE 700 /* posix_openpt */
+
+#include "check.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "waymark/report.h"
+
+#define LINE10                                                                                     \
+    "\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94\x80\xe2\x94" \
+    "\x80\xe2\x94\x80\xe2\x94\x80"
+#define DASH "\xe2\x94\x80"
+
+static wm_table *make_table(void)
+{
+    wm_table *t;
+    wm_error err;
+
+    assert_ok(wm_table_new(&t, "Mutual information", &err), err);
+    wm_table_column(t, "method", WM_ALIGN_LEFT);
+    wm_table_column(t, "nats", WM_ALIGN_RIGHT);
+    wm_table_column(t, "n", WM_ALIGN_RIGHT);
+    wm_table_column(t, "verdict", WM_ALIGN_LEFT);
+    wm_table_text(t, "tre \xce\xb8"); /* 5 letters, 6 bytes */
+    wm_table_real_se(t, 19.934, 0.04, 2);
+    wm_table_integer(t, 100000);
+    wm_table_text(t, "trust");
+    wm_table_tone(t, WM_TONE_GOOD);
+    wm_table_rule(t);
+    wm_table_text(t, "single");
+    wm_table_real(t, 9.876, 1);
+    wm_table_real(t, NAN, 2);
+    return t;
+}
+
+static void print_to(const wm_table *t, char *out, size_t size)
+{
+    FILE *f = tmpfile();
+    wm_error err = {0};
+    size_t n;
+
+    assert_non_null(f);
+    assert_ok(wm_table_print(t, f, &err), err);
+    rewind(f);
+    n = fread(out, 1, size - 1, f);
+    out[n] = '\0';
+    fclose(f);
+}
+
+static void columns_line_up(void **state)
+{
+    wm_table *t = make_table();
+    char text[2048];
+
+    (void)state;
+    print_to(t, text, sizeof text);
+    assert_string_equal(text, "Mutual information\n"
+                              "method          nats       n  verdict\n" LINE10 LINE10 LINE10 DASH
+                                  DASH DASH DASH DASH DASH DASH "\n"
+                              "tre \xce\xb8   19.93 \xc2\xb1 0.04  100000  trust\n" LINE10 LINE10
+                                  LINE10 DASH DASH DASH DASH DASH DASH DASH "\n"
+                              "single           9.9       -  \n");
+    wm_table_free(t);
+    wm_table_free(NULL);
+}
+
+static const char *cell(double x, int digits)
+{
+    static char text[256];
+    char *start, *end;
+    wm_table *t;
+    wm_error err;
+
+    assert_ok(wm_table_new(&t, NULL, &err), err);
+    wm_table_column(t, "", WM_ALIGN_LEFT);
+    wm_table_real(t, x, digits);
+    print_to(t, text, sizeof text);
+    wm_table_free(t);
+    end = strrchr(text, '\n');
+    *end = '\0';
+    start = strrchr(text, '\n');
+    return start + 1;
+}
+
+static void numbers_that_fixed_digits_do_not_show(void **state)
+{
+    (void)state;
+    assert_string_equal(cell(0, 2), "0.00");
+    assert_string_equal(cell(-0.005, 2), "-0.01");
+    assert_string_equal(cell(0.004, 2), "4.0e-03");
+    assert_string_equal(cell(-1e-30, 3), "-1.0e-30");
+    assert_string_equal(cell(123456789, 0), "123456789");
+    assert_string_equal(cell(1e300, 4), "1.0e+300");
+    assert_string_equal(cell(INFINITY, 4), "-");
+    assert_string_equal(cell(0.5, 99), "0.50000000000000000");
+}
+
+/* On a terminal the header is bold and tones have colours; NO_COLOR takes them away. */
+static void colour_is_for_terminals(void **state)
+{
+    const int master = posix_openpt(O_RDWR | O_NOCTTY);
+    char seen[4096];
+    wm_table *t = make_table();
+    wm_error err;
+    FILE *f;
+
+    (void)state;
+    if (master < 0 || grantpt(master) || unlockpt(master) || !(f = fopen(ptsname(master), "w")))
+        skip();
+    setenv("TERM", "xterm", 1);
+    unsetenv("NO_COLOR");
+    assert_ok(wm_table_print(t, f, &err), err);
+    seen[read(master, seen, sizeof seen - 1)] = '\0';
+    assert_non_null(strstr(seen, "\033[32mtrust\033[0m"));
+    assert_non_null(strstr(seen, "\033[1mmethod\033[0m"));
+    setenv("NO_COLOR", "1", 1);
+    assert_ok(wm_table_print(t, f, &err), err);
+    seen[read(master, seen, sizeof seen - 1)] = '\0';
+    assert_non_null(strstr(seen, "trust"));
+    assert_null(strchr(seen, '\033'));
+    fclose(f);
+    close(master);
+    wm_table_free(t);
+}
+
+static void misuse_and_lack_of_memory_are_reported(void **state)
+{
+    const int64_t live = wmi_alloc_live();
+    wm_error err = {0};
+    wm_table *t;
+
+    (void)state;
+    assert_ok(wm_table_new(&t, NULL, &err), err);
+    wm_table_text(t, "no column yet");
+    assert_int_equal(wm_table_print(t, stderr, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "before the first column"));
+    wm_table_free(t);
+
+    t = make_table();
+    wm_table_column(t, "late", WM_ALIGN_LEFT);
+    assert_int_equal(wm_table_print(t, stderr, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "'late' after the first cell"));
+    wm_table_free(t);
+
+    assert_ok(wm_table_new(&t, NULL, &err), err);
+    wmi_alloc_fail_at(1);
+    wm_table_column(t, "a", WM_ALIGN_LEFT);
+    wmi_alloc_fail_at(0);
+    assert_int_equal(wm_table_print(t, stderr, &err), WM_ENOMEM);
+    wm_table_free(t);
+    wm_table_text(NULL, "ignored");
+    assert_int_equal(wmi_alloc_live(), live);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_line_up),
+        cmocka_unit_test(numbers_that_fixed_digits_do_not_show),
+        cmocka_unit_test(colour_is_for_terminals),
+        cmocka_unit_test(misuse_and_lack_of_memory_are_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

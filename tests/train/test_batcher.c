@@ -1,0 +1,141 @@
+/* test_batcher.c - rows end up where the engine looks for them. A row of p0 is (i, -i), a row of pm
+ * (1000 + i, 0), so that a row tells where it came from. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "check.h"
+#include "train/batcher.h"
+
+enum { DIM = 2, BRIDGES = 3, ROWS = 4, N_VALID = 10 };
+
+static void fill(int64_t first, int64_t n, float *x0, float *xm)
+{
+    for (int64_t i = 0; i < n; i++) {
+        x0[i * DIM] = (float)(first + i);
+        x0[i * DIM + 1] = -(float)(first + i);
+        xm[i * DIM] = (float)(1000 + first + i);
+        xm[i * DIM + 1] = 0;
+    }
+}
+
+static void train(void *ctx, int64_t step, int64_t rows, float *x0, float *xm)
+{
+    (void)ctx;
+    fill(100 * step, rows, x0, xm);
+}
+
+static void valid(void *ctx, int64_t first, int64_t rows, float *x0, float *xm)
+{
+    (void)ctx;
+    assert_true(first >= 0 && first + rows <= N_VALID);
+    fill(first, rows, x0, xm);
+}
+
+static const wmi_source source = {DIM, 50, N_VALID, train, valid, NULL};
+
+static wm_chain *chain_new(wm_alphas *alphas)
+{
+    wm_spacing spacing;
+    wm_chain *chain;
+    wm_error err;
+
+    wm_spacing_init(&spacing);
+    assert_ok(wm_spacing_alphas(alphas, &spacing, BRIDGES, &err), err);
+    assert_ok(wm_chain_new(&chain, BRIDGES, alphas, DIM, NULL, &err), err);
+    return chain;
+}
+
+/* Row `row` of the grouped layout must be waymark k of trajectory i. */
+static void assert_waymark(const float *row, double alpha, int64_t i)
+{
+    const double b = sqrt(1 - alpha * alpha);
+
+    assert_near((double)row[0], b * (double)i + alpha * (double)(1000 + i), 1e-3);
+    assert_near((double)row[1], -b * (double)i, 1e-3);
+}
+
+static void coupled_bridges_share_trajectories(void **state)
+{
+    wm_alphas a;
+    wm_chain *chain = chain_new(&a);
+    float x[BRIDGES * 2 * ROWS * DIM];
+    wmi_batcher *b;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wmi_batcher_new(&b, chain, &source, ROWS, WMI_BATCH_COUPLED, &err), err);
+    wmi_batcher_train(b, 2, x);
+    for (int k = 0; k < BRIDGES; k++)
+        for (int side = 0; side < 2; side++)
+            for (int i = 0; i < ROWS; i++)
+                assert_waymark(x + ((2 * k + side) * ROWS + i) * DIM, a.alpha[k + side], 200 + i);
+    wmi_batcher_free(b);
+    wm_chain_free(chain);
+}
+
+static void spread_bridges_share_none(void **state)
+{
+    wm_alphas a;
+    wm_chain *chain = chain_new(&a);
+    float x[BRIDGES * 2 * ROWS * DIM];
+    wmi_batcher *b;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wmi_batcher_new(&b, chain, &source, ROWS, WMI_BATCH_SPREAD, &err), err);
+    wmi_batcher_train(b, 1, x);
+    for (int k = 0; k < BRIDGES; k++)
+        for (int side = 0; side < 2; side++)
+            for (int i = 0; i < ROWS; i++)
+                assert_waymark(x + ((2 * k + side) * ROWS + i) * DIM, a.alpha[k + side],
+                               100 + k * ROWS + i);
+    wmi_batcher_free(b);
+    wm_chain_free(chain);
+}
+
+static void validation_walks_round(void **state)
+{
+    wm_alphas a;
+    wm_chain *chain = chain_new(&a);
+    float x[BRIDGES * 2 * ROWS * DIM], all[(BRIDGES + 1) * ROWS * DIM];
+    wmi_batcher *b;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wmi_batcher_new(&b, chain, &source, ROWS, WMI_BATCH_COUPLED, &err), err);
+    assert_int_equal(wmi_batcher_valid_batches(b), 2);
+    wmi_batcher_valid(b, 2, x); /* rows 8, 9, 0, 1 */
+    for (int i = 0; i < ROWS; i++)
+        assert_waymark(x + i * DIM, 0, (8 + i) % N_VALID);
+    wmi_batcher_valid_waymarks(b, 0, all);
+    for (int k = 0; k <= BRIDGES; k++)
+        for (int i = 0; i < ROWS; i++)
+            assert_waymark(all + (k * ROWS + i) * DIM, a.alpha[k], i);
+    wmi_batcher_free(b);
+    wm_chain_free(chain);
+}
+
+static void an_empty_batch_is_refused(void **state)
+{
+    wm_alphas a;
+    wm_chain *chain = chain_new(&a);
+    wmi_batcher *b;
+    wm_error err;
+
+    (void)state;
+    assert_int_equal(wmi_batcher_new(&b, chain, &source, 0, WMI_BATCH_COUPLED, &err), WM_EINVAL);
+    assert_null(b);
+    assert_non_null(strstr(err.text, "--batch"));
+    wm_chain_free(chain);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(coupled_bridges_share_trajectories),
+        cmocka_unit_test(spread_bridges_share_none),
+        cmocka_unit_test(validation_walks_round),
+        cmocka_unit_test(an_empty_batch_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
