@@ -68,6 +68,8 @@ typedef struct wm_ratio_bridge {
 typedef struct wm_ratio_progress {
     int64_t step;
     double train_loss, valid_loss;
+    double kl;      /**< mean of log p/q over held-out rows of p: the estimate of KL(p, q) so far */
+    double seconds; /**< since fitting began, in this process */
     int64_t n_bridges;
     const wm_ratio_bridge *bridges; /**< (n_bridges), read during the call only */
 } wm_ratio_progress;
@@ -101,8 +103,9 @@ typedef struct wm_ratio_opts {
     uint64_t seed;          /**< default 1 */
     double time_limit;      /**< Adam: seconds; 0 (default): none. The best so far is the answer */
     const char *checkpoint; /**< Adam: file to write the training state to, or NULL */
-    bool resume;            /**< from the checkpoint, if it is there */
-    const wm_sink *sink;    /**< words and progress, or NULL */
+    double checkpoint_seconds; /**< between two writes of it; default 30 */
+    bool resume;               /**< from the checkpoint, if it is there */
+    const wm_sink *sink;       /**< words and progress, or NULL */
     const volatile sig_atomic_t
         *stop; /**< set by a signal handler: checkpoint, then leave; or NULL */
     void (*on_eval)(void *ctx, const wm_ratio_progress *p); /**< or NULL */

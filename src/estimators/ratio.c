@@ -30,6 +30,7 @@ void wm_ratio_opts_init(wm_ratio_opts *opts)
         .held_out = 0.1,
         .stop_saturated = true,
         .seed = 1,
+        .checkpoint_seconds = 30,
     };
     wm_spacing_init(&opts->spacing);
 }

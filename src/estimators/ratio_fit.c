@@ -100,6 +100,7 @@ static wm_status open_source(row_source *s, const wmi_ratio_rows *rows, int64_t 
 typedef struct reporter {
     const wm_ratio_opts *opts;
     wm_ratio *r;
+    double start;
 } reporter;
 
 static void take_evals(wm_ratio *r, const wmi_bridge_eval *e)
@@ -116,11 +117,14 @@ static void report_eval(void *ctx, const wmi_train_eval *e)
     const reporter *rep = ctx;
 
     take_evals(rep->r, e->bridges);
-    rep->opts->on_eval(rep->opts->ctx, &(wm_ratio_progress){.step = e->step,
-                                                            .train_loss = e->train_loss,
-                                                            .valid_loss = e->valid_loss,
-                                                            .n_bridges = rep->r->info.bridges,
-                                                            .bridges = rep->r->bridges});
+    rep->opts->on_eval(rep->opts->ctx,
+                       &(wm_ratio_progress){.step = e->step,
+                                            .train_loss = e->train_loss,
+                                            .valid_loss = e->valid_loss,
+                                            .kl = e->kl,
+                                            .seconds = wmi_clock(rep->opts->sink) - rep->start,
+                                            .n_bridges = rep->r->info.bridges,
+                                            .bridges = rep->r->bridges});
 }
 
 static void report_resume(void *ctx, int64_t step)
@@ -154,6 +158,7 @@ static wmi_train_opts train_opts(const wm_ratio_opts *o, reporter *rep)
     t.seed = o->seed;
     t.time_limit = o->time_limit;
     t.checkpoint = o->checkpoint;
+    t.checkpoint_seconds = o->checkpoint_seconds;
     t.resume = o->resume;
     t.sink = o->sink;
     t.stop = o->stop;
@@ -188,7 +193,7 @@ wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *rows, const wm_r
                              wm_error *err)
 {
     const int64_t m = r->info.bridges, count = wmi_params_count(r->params);
-    reporter rep = {opts, r};
+    reporter rep = {opts, r, wmi_clock(opts->sink)};
     const wmi_train_opts t = train_opts(opts, &rep);
     row_source own = {0};
     wmi_source source = {rows->dim,    rows->n_train[0], rows->n_valid[0],

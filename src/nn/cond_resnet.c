@@ -105,15 +105,14 @@ static wmi_value attention(wmi_net *net, wmi_value x)
     const int64_t rows = x.node ? x.node->shape.dim[0] : 0;
     const size_t mark = wmi_net_enter(net, "attention");
     wmi_graph *g = net->graph;
-    wmi_value cells_as_rows = {.c = c}, f, q,
-              h; /* a 1x1 convolution is a dense layer at each cell */
+    wmi_value pixels = {.c = c}, f, q, h; /* a 1x1 convolution: a dense layer on pixels as rows */
     wmi_node *gamma;
 
     if (g)
-        cells_as_rows.node = wmi_reshape(g, x.node, 2, (int64_t[]){rows * cells, c});
-    f = wmi_layer_dense(net, "f", cells_as_rows, e, glorot);
-    q = wmi_layer_dense(net, "g", cells_as_rows, e, glorot);
-    h = wmi_layer_dense(net, "h", cells_as_rows, c, glorot);
+        pixels.node = wmi_reshape(g, x.node, 2, (int64_t[]){rows * cells, c});
+    f = wmi_layer_dense(net, "f", pixels, e, glorot);
+    q = wmi_layer_dense(net, "g", pixels, e, glorot);
+    h = wmi_layer_dense(net, "h", pixels, c, glorot);
     if (g) {
         f.node = wmi_reshape(g, f.node, 3, (int64_t[]){rows, cells, e});
         q.node = wmi_reshape(g, q.node, 3, (int64_t[]){rows, cells, e});

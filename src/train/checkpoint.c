@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "data/safetensors.h"
 
-enum { N_COUNTS = 6, N_REALS = 2 };
+enum { N_COUNTS = 6, N_REALS = 3 };
 
 /* One table for both directions. */
 static int64_t list_tensors(const wmi_train_state *s, int64_t *counts, double *reals,
@@ -33,7 +33,7 @@ wm_status wmi_checkpoint_save(const char *path, const wmi_train_state *s, const 
 {
     int64_t counts[N_COUNTS] = {s->step,        s->best_step, s->stale,
                                 s->train_steps, s->adam->t,   s->average ? s->average->count : 0};
-    double reals[N_REALS] = {s->best_loss, s->train_sum};
+    double reals[N_REALS] = {s->best_loss, s->train_sum, s->seconds};
     const wmi_st_pair meta[] = {{"format", "waymark training state 1"}, {"settings", settings}};
     wmi_st_tensor t[9];
     const int64_t n = list_tensors(s, counts, reals, t);
@@ -86,6 +86,7 @@ wm_status wmi_checkpoint_load(const char *path, wmi_train_state *s, const char *
         s->average->count = counts[5];
     s->best_loss = reals[0];
     s->train_sum = reals[1];
+    s->seconds = reals[2];
 done:
     wmi_safetensors_close(file);
     return st;

@@ -15,6 +15,7 @@ typedef struct wmi_train_state {
     int64_t best_step;           /* 0 where none was evaluated yet */
     int64_t stale;               /* evaluations since the best */
     double best_loss, train_sum; /* train_sum: of the losses since the last evaluation */
+    double seconds;              /* spent on training, in all processes */
     int64_t train_steps;         /* in train_sum */
     int64_t n;                   /* parameters */
     float *theta, *best;         /* (n) */

@@ -29,6 +29,17 @@ void wmi_train_opts_init(wmi_train_opts *opts)
     };
 }
 
+enum { KL_ROWS = 256, KL_BATCHES = 8 }; /* held-out rows on which log r is watched */
+
+/* The whole ratio at rows of p0, compiled apart: training sees every bridge at its own rows only.
+ */
+typedef struct whole_ratio {
+    wmi_graph *graph;
+    wmi_program *program;
+    wmi_node *scores;  /* (m, KL_ROWS) */
+    float *x, *unused; /* the program's input; where the source puts its xm */
+} whole_ratio;
+
 /* One training run: the compiled step and what it changes. */
 typedef struct trainer {
     const wmi_train_opts *opts;
@@ -40,6 +51,7 @@ typedef struct trainer {
     wmi_node *scores, *loss;
     float *x; /* the program's input */
     float *grad;
+    whole_ratio whole;
     wmi_train_state state;
     wmi_bridge_eval *eval; /* (m) of the last evaluation */
     char *settings;
@@ -74,6 +86,46 @@ static void build_graph(trainer *t, const wmi_model *model)
         t->loss = wmi_loss_bridges(g, t->opts->objective, t->scores, NULL, t->rows, NULL);
 }
 
+static wm_status fill_knots(const trainer *t, wmi_program *p, const wmi_model *model, wm_error *err)
+{
+    void *at;
+    wm_status st;
+
+    if (!t->opts->knots)
+        return WM_OK;
+    if ((st = wmi_program_input(p, "knots", &at, err)))
+        return st;
+    memcpy(at, t->opts->knots,
+           (size_t)(t->source->dim * (model->bases + 4)) * sizeof *t->opts->knots);
+    return WM_OK;
+}
+
+static wm_status open_whole_ratio(trainer *t, const wmi_model *model, const wmi_params *params,
+                                  wm_error *err)
+{
+    const int64_t dim = t->source->dim, x[] = {KL_ROWS, dim}, knots[] = {dim, model->bases + 4};
+    whole_ratio *w = &t->whole;
+    void *at;
+    wm_status st;
+
+    if ((st = wmi_graph_new(&w->graph, WMI_F32, params, err)))
+        return st;
+    w->scores = wmi_model_build(
+        w->graph, "", model,
+        &(wmi_model_inputs){.layout = WMI_ROWS_SHARED,
+                            .x = wmi_input(w->graph, "x", 2, x),
+                            .knots =
+                                t->opts->knots ? wmi_input(w->graph, "knots", 2, knots) : NULL});
+    if ((st = wmi_compile(&w->program, w->graph,
+                          &(wmi_compile_opts){.outputs = &w->scores, .n_outputs = 1}, err)) ||
+        (st = wmi_alloc(&w->unused, KL_ROWS * dim, sizeof *w->unused, "rows", err)) ||
+        (st = wmi_program_input(w->program, "x", &at, err)))
+        return st;
+    w->x = at;
+    wmi_program_bind(w->program, t->state.theta, NULL);
+    return fill_knots(t, w->program, model, err);
+}
+
 static wm_status fill_constant_inputs(trainer *t, const wmi_model *model, wm_error *err)
 {
     wm_status st;
@@ -82,12 +134,8 @@ static wm_status fill_constant_inputs(trainer *t, const wmi_model *model, wm_err
     if ((st = wmi_program_input(t->program, "x", &at, err)))
         return st;
     t->x = at;
-    if (t->opts->knots) {
-        if ((st = wmi_program_input(t->program, "knots", &at, err)))
-            return st;
-        memcpy(at, t->opts->knots,
-               (size_t)(t->source->dim * (model->bases + 4)) * sizeof *t->opts->knots);
-    }
+    if ((st = fill_knots(t, t->program, model, err)))
+        return st;
     if (is_multinomial(t)) {
         if ((st = wmi_program_input(t->program, "label", &at, err)))
             return st;
@@ -214,13 +262,17 @@ static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_para
         return st;
     wmi_params_init(params, t->opts->seed, WMI_F32, s->theta);
     wmi_program_bind(t->program, s->theta, t->grad);
-    if ((st = fill_constant_inputs(t, model, err)))
+    if ((st = fill_constant_inputs(t, model, err)) ||
+        (st = open_whole_ratio(t, model, params, err)))
         return st;
     return describe(t, params, err);
 }
 
 static void close_trainer(trainer *t)
 {
+    wmi_program_free(t->whole.program);
+    wmi_graph_free(t->whole.graph);
+    wmi_free(t->whole.unused);
     wmi_program_free(t->program);
     wmi_graph_free(t->graph);
     wmi_batcher_free(t->batcher);
@@ -294,6 +346,31 @@ static wm_status evaluate(trainer *t, double *loss, wm_error *err)
     return WM_OK;
 }
 
+/* Mean of the whole log-ratio over held-out rows of p0. */
+static wm_status estimate_kl(trainer *t, double *kl, wm_error *err)
+{
+    const int64_t n = t->source->n_valid;
+    int64_t rows = 0;
+
+    *kl = 0;
+    for (int64_t first = 0; first < n && first < KL_ROWS * KL_BATCHES; first += KL_ROWS) {
+        const int64_t count = n - first < KL_ROWS ? n - first : KL_ROWS;
+        const float *s;
+        wm_status st;
+
+        t->source->valid(t->source->ctx, first, count, t->whole.x, t->whole.unused);
+        if ((st = wmi_program_forward(t->whole.program, err)))
+            return st;
+        s = wmi_program_value(t->whole.program, t->whole.scores);
+        for (int64_t k = 0; k < t->m; k++)
+            for (int64_t i = 0; i < count; i++)
+                *kl += (double)s[k * KL_ROWS + i];
+        rows += count;
+    }
+    *kl /= (double)rows;
+    return WM_OK;
+}
+
 static void keep_if_best(trainer *t, double loss)
 {
     wmi_train_state *s = &t->state;
@@ -354,13 +431,12 @@ static bool ended_from_outside(const trainer *t, double elapsed, wmi_train_resul
 static wm_status evaluate_and_keep(trainer *t, wm_error *err)
 {
     wmi_train_state *s = &t->state;
-    double loss;
+    double loss, kl;
     wm_status st;
 
     if (s->average)
         wmi_average_swap_in_f32(s->average, s->theta);
-    st = evaluate(t, &loss, err);
-    if (!st) {
+    if (!(st = evaluate(t, &loss, err)) && !(st = estimate_kl(t, &kl, err))) {
         keep_if_best(t, loss);
         count_saturated(t);
     }
@@ -373,6 +449,7 @@ static wm_status evaluate_and_keep(trainer *t, wm_error *err)
                          &(wmi_train_eval){.step = s->step,
                                            .train_loss = s->train_sum / (double)s->train_steps,
                                            .valid_loss = loss,
+                                           .kl = kl,
                                            .bridges = t->eval});
     s->train_sum = 0;
     s->train_steps = 0;
@@ -410,7 +487,7 @@ static wm_status loop(trainer *t, wmi_train_result *r, wm_error *err)
     const int64_t epoch = t->source->n_train / per_step > 0 ? t->source->n_train / per_step : 1;
     const int64_t eval_every = o->eval_every > 0 ? o->eval_every : epoch;
     const wmi_lr_schedule schedule = {o->schedule, o->lr, o->iterations, o->warmup};
-    const double start = wmi_clock(o->sink);
+    const double start = wmi_clock(o->sink), before = s->seconds;
     double saved = start;
     wmi_progress progress;
     wm_status st = WM_OK;
@@ -427,6 +504,7 @@ static wm_status loop(trainer *t, wmi_train_result *r, wm_error *err)
             (st = evaluate_and_keep(t, err)))
             break;
         now = wmi_clock(o->sink);
+        s->seconds = before + now - start;
         leave = s->step == o->iterations || ended_by_evaluation(t, r) ||
                 ended_from_outside(t, now - start, r);
         if (o->checkpoint && (leave || now - saved >= o->checkpoint_seconds)) {
@@ -442,7 +520,7 @@ static wm_status loop(trainer *t, wmi_train_result *r, wm_error *err)
                                 fmax(now - start, 1e-9));
     }
     wmi_progress_finish(&progress, s->step, "best validation loss %.4f", s->best_loss);
-    r->seconds = wmi_clock(o->sink) - start;
+    r->seconds = s->seconds;
     return st;
 }
 

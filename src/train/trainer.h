@@ -25,8 +25,9 @@ typedef struct wmi_bridge_eval {
 
 typedef struct wmi_train_eval {
     int64_t step;
-    double train_loss;              /* mean over the steps since the last evaluation */
-    double valid_loss;              /* mean over bridges */
+    double train_loss; /* mean over the steps since the last evaluation */
+    double valid_loss; /* mean over bridges */
+    double kl;         /* mean of log r over held-out rows of p0: estimates KL(p0 || pm) */
     const wmi_bridge_eval *bridges; /* (m) */
 } wmi_train_eval;
 
@@ -73,7 +74,7 @@ typedef struct wmi_train_result {
     int64_t steps, best_step;
     double best_loss;
     int64_t saturated_bridge; /* with WMI_STOP_SATURATED */
-    double seconds;           /* of this process */
+    double seconds;           /* of training, in all processes */
 } wmi_train_result;
 
 /* Trains the parameters of `params` (declared by wmi_model_declare with prefix ""), from the seed

@@ -137,6 +137,34 @@ static void a_dominant_key_is_exact(void **state)
     }
 }
 
+/* Two places with scores 0 and -s, of which only the second has a value: y = 1 / (1 + exp(s)),
+ * whose relative error is that of the exponential, 2 ulp, and a few roundings. Below float's range
+ * it is 0. */
+static void small_probabilities_are_accurate(void **state)
+{
+    enum { ROWS = 87 * 32 };
+    double q[ROWS * 2], k[ROWS * 2], v[ROWS * 2];
+    const one_input in[] = {
+        {3, {ROWS, 2, 1}, q, true}, {3, {ROWS, 2, 1}, k, true}, {3, {ROWS, 2, 1}, v, true}};
+    one_build b;
+
+    (void)state;
+    for (int i = 0; i < ROWS * 2; i++) {
+        q[i] = (i / 2) / 32.0;
+        k[i] = i % 2 ? -1 : 0;
+        v[i] = i % 2;
+    }
+    for (int i = 0; one_op_build(i, 2, &b); i++) {
+        const double tol = b.dtype == WMI_F32 ? 5e-7 : 1e-15;
+        one_op o;
+
+        one_op_run(&o, "attention", b, NULL, 3, in, NULL, false);
+        for (int j = 0; j < ROWS * 2; j++)
+            assert_near(o.y[j] * (1 + exp(q[j])), 1, tol);
+        one_op_free(&o);
+    }
+}
+
 /* A query that is NaN spoils its own place and no other. */
 static void nan_stays_where_it_is(void **state)
 {
@@ -258,12 +286,15 @@ static void wrong_shapes_are_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(matches_loops),
-                                       cmocka_unit_test(wide_scores_match_loops),
-                                       cmocka_unit_test(a_dominant_key_is_exact),
-                                       cmocka_unit_test(nan_stays_where_it_is),
-                                       cmocka_unit_test(repeats_give_the_same_bits),
-                                       cmocka_unit_test(one_node_can_be_all_three),
-                                       cmocka_unit_test(wrong_shapes_are_named)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matches_loops),
+        cmocka_unit_test(wide_scores_match_loops),
+        cmocka_unit_test(a_dominant_key_is_exact),
+        cmocka_unit_test(small_probabilities_are_accurate),
+        cmocka_unit_test(nan_stays_where_it_is),
+        cmocka_unit_test(repeats_give_the_same_bits),
+        cmocka_unit_test(one_node_can_be_all_three),
+        cmocka_unit_test(wrong_shapes_are_named),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -312,8 +312,7 @@ enum { B = 9, POINTS = 401 };
 static const double uneven[B + 4] = {-3,  -2.5, -1.75, -1.5, -1,   -0.875, -0.5,
                                      0.5, 0.75, 1.5,   2,    2.75, 4};
 
-/* Coefficients of 1 give 1 everywhere; coefficients at the means of three knots (Greville) give x.
- */
+/* Coefficients of 1 give 1 everywhere; those at the means of three knots (Greville) give x. */
 static void spline_reproduces_lines(void **state)
 {
     double x[POINTS], y[POINTS], slope[POINTS], ones[B], greville[B];

@@ -128,9 +128,7 @@ static void bridge_tails_are_exact(void **state)
         }
 }
 
-/* Rows of weight 0 do not count even where their scores are useless; a side without weight has no
- * mean.
- */
+/* Rows of weight 0 do not count even where their scores are useless; a side of such rows is NaN. */
 static void rows_of_weight_zero_do_not_count(void **state)
 {
     const double s[] = {0.5, INFINITY, -1, NAN, 2, INFINITY}, w[] = {2, 0, 1, 0, 3, 0}, one = 1;

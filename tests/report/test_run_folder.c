@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "scratch.h"
 #include "waymark/report.h"
+#include "waymark/version.h"
 
 static wm_summary *step_line(int64_t step)
 {
@@ -58,7 +59,8 @@ static void a_run_leaves_its_files(void **state)
     (void)state;
     make_run(scratch("deep/run"), "mi");
     assert_string_equal(scratch_read(scratch("deep/run/config.json")),
-                        "{\n  \"command\": \"mi\",\n  \"version\": \"0.1.0\",\n  \"seed\": 7\n}\n");
+                        "{\n  \"command\": \"mi\",\n  \"version\": \"" WM_VERSION
+                        "\",\n  \"seed\": 7\n}\n");
     assert_string_equal(scratch_read(scratch("deep/run/metrics.jsonl")),
                         "{\"step\": 100, \"loss\": 0.5}\n{\"step\": 200, \"loss\": 0.5}\n"
                         "{\"step\": 300, \"loss\": 0.5}\n");

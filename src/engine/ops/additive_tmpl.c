@@ -226,8 +226,7 @@ static void fill_tile(const dims *z, const tables *t, int64_t strip, const real 
     }
 }
 
-/* out[i] (+)= sum over the strip's columns of N . coef, for one bridge; coef starts at the strip.
- */
+/* out[i] (+)= sum over the strip's columns of N . coef, for one bridge; coef is the strip's. */
 static void strip_sums(const dims *z, const tile *o, int64_t cols, int64_t rows, const real *coef,
                        bool add, real *out)
 {

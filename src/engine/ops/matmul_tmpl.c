@@ -86,7 +86,6 @@ static void backward(const wmi_node *nd)
     real *da = nd->in[0]->grad, *db = nd->in[1]->grad;
     const real beta_a = nd->fresh & 1u ? 0 : 1, beta_b = nd->fresh & 2u ? 0 : 1;
     const int64_t step = z.n * z.p;
-    /* dims_of() writes 0 both for "one serves all" and for a batch of one: the same thing here. */
 
     if (da && !z.ta) /* (n, k) = (n, p) (p, k) */
         batch(nd, z.m, false, !z.tb, z.n, z.k, z.p, dy, step, b, z.step_b, beta_a, da, z.step_a);

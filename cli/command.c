@@ -1,0 +1,446 @@
+/* command.c - the frame around every command. */
+#include "command.h"
+
+#include <omp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+#include "progress.h"
+#include "waymark/version.h"
+
+#define MAX_COMMANDS 128
+
+/* --- common options ----------------------------------------------------------------------------*/
+
+#define AT(field) .at = offsetof(cli_common, field)
+
+static const struct {
+    unsigned bit; /* 0: always */
+    opt_row row;
+} common_rows[] = {
+    {0, {.kind = OPT_HEADING, .help = "Common options"}},
+    {CLI_SEED,
+     {.kind = OPT_INTEGER,
+      .name = "seed",
+      AT(seed),
+      .arg = "N",
+      .help = "seed of all random numbers",
+      .hi = 9.2e18}},
+    {0,
+     {.kind = OPT_INTEGER,
+      .name = "threads",
+      AT(threads),
+      .arg = "N",
+      .help = "threads to use",
+      .lo = 1,
+      .hi = 4096,
+      .unset = "all cores"}},
+    {CLI_RUN,
+     {.kind = OPT_TEXT,
+      .name = "out",
+      .letter = 'o',
+      AT(out),
+      .arg = "DIR",
+      .help = "run folder: settings, model, metrics, summary, figures",
+      .transient = true}},
+    {CLI_RUN,
+     {.kind = OPT_FLAG,
+      .name = "resume",
+      AT(resume),
+      .help = "go on with the run in DIR, with its settings",
+      .transient = true}},
+    {CLI_RUN,
+     {.kind = OPT_FLAG,
+      .name = "overwrite",
+      AT(overwrite),
+      .help = "replace the run in DIR",
+      .transient = true}},
+    {CLI_TIME,
+     {.kind = OPT_DURATION,
+      .name = "time-limit",
+      AT(time_limit),
+      .arg = "TIME",
+      .help = "stop in good order after 45s, 30m, 1h30m",
+      .hi = 1e9,
+      .above = true,
+      .unset = "none",
+      .transient = true}},
+    {CLI_BITS, {.kind = OPT_FLAG, .name = "bits", AT(bits), .help = "print bits instead of nats"}},
+    {CLI_STRICT,
+     {.kind = OPT_FLAG,
+      .name = "strict",
+      AT(strict),
+      .help = "exit with code 3 when a check fails"}},
+    {0,
+     {.kind = OPT_FLAG,
+      .name = "json",
+      AT(json),
+      .help = "print one JSON object instead of tables",
+      .transient = true}},
+    {0,
+     {.kind = OPT_FLAG,
+      .name = "quiet",
+      .letter = 'q',
+      AT(quiet),
+      .help = "print the result and nothing else",
+      .transient = true}},
+    {0,
+     {.kind = OPT_TEXT,
+      .name = "config",
+      AT(config),
+      .arg = "FILE",
+      .help = "JSON object of options; the command line wins",
+      .transient = true}},
+};
+#define N_COMMON (sizeof common_rows / sizeof *common_rows)
+
+/* What one invocation owns. */
+typedef struct invocation {
+    const cli_command *command;
+    cli_common common;
+    void *opts;
+    opt_row rows[N_COMMON + 1]; /* those that the command takes */
+    opt_set set;
+} invocation;
+
+static void start_options(invocation *v)
+{
+    const cli_command *c = v->command;
+    int n = 0;
+
+    opt_free(&v->set);
+    v->common = (cli_common){.seed = 1};
+    memset(v->opts, 0, c->opts_size);
+    if (c->defaults)
+        c->defaults(v->opts);
+    v->set = (opt_set){.command = c->name, .preset = c->preset};
+    if (c->rows) {
+        v->set.group[0].rows = c->rows;
+        v->set.group[v->set.n_groups++].values = v->opts;
+    }
+    memset(v->rows, 0, sizeof v->rows);
+    for (size_t i = 0; i < N_COMMON; i++)
+        if (!common_rows[i].bit || common_rows[i].bit & c->common)
+            v->rows[n++] = common_rows[i].row;
+    v->set.group[v->set.n_groups].rows = v->rows;
+    v->set.group[v->set.n_groups++].values = &v->common;
+}
+
+/* --- help --------------------------------------------------------------------------------------*/
+
+static void print_command_help(const invocation *v, FILE *f)
+{
+    const cli_command *c = v->command;
+
+    fprintf(f, "waymark %s: %s\n\nUsage: waymark %s%s%s [options]\n", c->name, c->about, c->name,
+            *c->arguments ? " " : "", c->arguments);
+    if (c->details)
+        fprintf(f, "\n%s\n", c->details);
+    if (c->rows && c->rows[0].kind != OPT_HEADING)
+        fputs("\nOptions\n", f);
+    opt_print_help(&v->set, f);
+    if (c->examples) {
+        fputs("\nExamples\n", f);
+        for (const char *p = c->examples; *p;) {
+            const int n = (int)strcspn(p, "\n");
+
+            fprintf(f, "  %.*s\n", n, p);
+            p += n + (p[n] == '\n');
+        }
+    }
+}
+
+/* The commands whose name begins with prefix. */
+static void print_list(const cli_command *const *table, const char *prefix, FILE *f)
+{
+    int widest = 0;
+
+    for (int i = 0; table[i]; i++)
+        if ((int)strlen(table[i]->name) > widest)
+            widest = (int)strlen(table[i]->name);
+    for (int i = 0; table[i]; i++)
+        if (strncmp(table[i]->name, prefix, strlen(prefix)) == 0)
+            fprintf(f, "  %-*s  %s\n", widest, table[i]->name, table[i]->about);
+}
+
+static void print_help(const cli_command *const *table, FILE *f)
+{
+    fputs("waymark: density ratios, mutual information and energy-based models from samples,\n"
+          "by telescoping density-ratio estimation\n\n"
+          "Usage: waymark COMMAND [options]\n\nCommands\n",
+          f);
+    print_list(table, "", f);
+    fputs("\n`waymark help COMMAND` shows its options and examples; `waymark --version` the "
+          "version.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 done but a check failed "
+          "(--strict).\n",
+          f);
+}
+
+/* --- running -----------------------------------------------------------------------------------*/
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool cli_shows_tables(const cli_call *call)
+{
+    return !call->common->json;
+}
+
+wm_status cli_usage(cli_call *call, wm_error *err, const char *fmt, ...)
+{
+    va_list ap;
+
+    call->usage = true;
+    if (err) {
+        *err = (wm_error){.code = WM_EINVAL, .file = __FILE__, .line = __LINE__};
+        va_start(ap, fmt);
+        vsnprintf(err->text, sizeof err->text, fmt, ap);
+        va_end(ap);
+    }
+    return WM_EINVAL;
+}
+
+wm_status cli_publish(cli_call *call, wm_error *err)
+{
+    wm_status st;
+
+    call->published = true;
+    wm_summary_real(call->summary, "seconds", now() - call->started);
+    if ((st = wm_run_folder_summary(call->run, call->summary, err)))
+        return st;
+    return call->common->json ? wm_summary_print(call->summary, stdout, err) : WM_OK;
+}
+
+static wm_status open_run(cli_call *call, const invocation *v, wm_error *err)
+{
+    const wm_run_mode mode = v->common.overwrite ? WM_RUN_OVERWRITE
+                             : v->common.resume  ? WM_RUN_RESUME
+                                                 : WM_RUN_NEW;
+    wm_summary *config = NULL;
+    wm_status st;
+
+    if (!v->common.out)
+        return WM_OK;
+    if ((st = wm_run_folder_open(&call->run, v->common.out, v->command->name, mode, err)) ||
+        (st = wm_summary_new(&config, err)))
+        return st;
+    opt_write_config(&v->set, config);
+    st = wm_run_folder_config(call->run, config, err);
+    wm_summary_free(config);
+    return st;
+}
+
+static wm_status start_summary(cli_call *call, const cli_command *c, wm_error *err)
+{
+    wm_status st = wm_summary_new(&call->summary, err);
+
+    if (st)
+        return st;
+    wm_summary_text(call->summary, "command", c->name);
+    wm_summary_null(call->summary, "seconds");
+    if (c->common & CLI_SEED)
+        wm_summary_integer(call->summary, "seed", call->common->seed);
+    wm_summary_integer(call->summary, "threads", omp_get_max_threads());
+    return WM_OK;
+}
+
+static int run_command(const invocation *v)
+{
+    const cli_command *c = v->command;
+    wm_error err = {0};
+    progress words;
+    wm_sink sink;
+    cli_call call = {.common = &v->common,
+                     .opts = v->opts,
+                     .args = (const char *const *)v->set.args,
+                     .n_args = v->set.n_args,
+                     .stop = interrupt_flag(),
+                     .started = now()};
+    wm_status st;
+
+    if (v->common.threads)
+        omp_set_num_threads((int)v->common.threads);
+    progress_init(&words, stderr, isatty(STDERR_FILENO), v->common.quiet);
+    sink = progress_sink(&words);
+    call.sink = &sink;
+    interrupt_install(v->common.quiet);
+    if (!(st = start_summary(&call, c, &err)) && !(st = open_run(&call, v, &err)))
+        st = c->run(&call, &err);
+    if (!st && !call.published)
+        st = cli_publish(&call, &err);
+    progress_clear(&words);
+    if (st == WM_EINTERRUPTED && !v->common.quiet)
+        fprintf(stderr, "waymark %s: stopped%s%s\n", c->name, *err.text ? ": " : "", err.text);
+    else if (st && st != WM_EINTERRUPTED)
+        fprintf(stderr, "waymark %s: %s\n", c->name, *err.text ? err.text : wm_status_text(st));
+    if (st && call.usage)
+        fprintf(stderr, "`waymark help %s` shows what it takes.\n", c->name);
+    wm_run_folder_close(call.run);
+    wm_summary_free(call.summary);
+    if (st)
+        return call.usage ? CLI_USAGE : CLI_FAILED;
+    return call.doubt && v->common.strict ? CLI_DOUBT : CLI_DONE;
+}
+
+/* Options, then once more if they say that a run is to be resumed: its settings are its own. */
+static wm_status parse(invocation *v, int argc, const char *const *argv, wm_error *err)
+{
+    const cli_command *c = v->command;
+    wm_status st;
+
+    start_options(v);
+    if ((st = opt_parse(&v->set, argc, argv, NULL, err)) || v->set.help)
+        return st;
+    if (v->common.resume && v->common.overwrite)
+        return opt_fail(err, "--resume and --overwrite exclude each other");
+    if ((v->common.resume || v->common.overwrite) && !v->common.out)
+        return opt_fail(err, "--%s needs the run folder, -o DIR",
+                        v->common.resume ? "resume" : "overwrite");
+    if (v->common.resume && !v->common.config) {
+        char path[4096];
+
+        snprintf(path, sizeof path, "%s/config.json", v->common.out);
+        if (access(path, R_OK) == 0) {
+            start_options(v);
+            if ((st = opt_parse(&v->set, argc, argv, path, err)))
+                return st;
+        }
+    }
+    if (v->set.n_args < c->min_args || v->set.n_args > c->max_args) {
+        if (!*c->arguments)
+            return opt_fail(err, "takes no arguments, got '%.60s'", v->set.args[0]);
+        return opt_fail(err, "takes %s, got %d argument%s", c->arguments, v->set.n_args,
+                        v->set.n_args == 1 ? "" : "s");
+    }
+    return WM_OK;
+}
+
+static int invoke(const cli_command *c, int argc, const char *const *argv, bool help)
+{
+    invocation v = {.command = c};
+    wm_error err = {0};
+    wm_status st;
+    int code;
+
+    v.opts = calloc(1, c->opts_size + 1);
+    if (!v.opts) {
+        fprintf(stderr, "waymark %s: no memory\n", c->name);
+        return CLI_FAILED;
+    }
+    st = parse(&v, argc, argv, &err);
+    if (help || (!st && v.set.help)) {
+        print_command_help(&v, stdout);
+        code = CLI_DONE;
+    } else if (st) {
+        fprintf(stderr, "waymark %s: %s\n`waymark help %s` shows what it takes.\n", c->name,
+                err.text, c->name);
+        code = CLI_USAGE;
+    } else {
+        code = run_command(&v);
+    }
+    opt_free(&v.set);
+    free(v.opts);
+    return code;
+}
+
+/* --- finding the command -----------------------------------------------------------------------*/
+
+/* The command named by the first words of argv, and how many words that takes; two go first. */
+static const cli_command *find(const cli_command *const *table, int argc, const char *const *argv,
+                               int *taken)
+{
+    char both[80] = "";
+
+    if (argc > 1)
+        snprintf(both, sizeof both, "%.38s %.38s", argv[0], argv[1]);
+    for (*taken = 2; *taken >= 1; (*taken)--)
+        for (int i = 0; table[i] && argc >= *taken; i++)
+            if (strcmp(table[i]->name, *taken == 2 ? both : argv[0]) == 0)
+                return table[i];
+    return NULL;
+}
+
+static int unknown_command(const cli_command *const *table, int argc, const char *const *argv)
+{
+    const char *names[2 * MAX_COMMANDS + 1], *near;
+    char first[MAX_COMMANDS][40], prefix[48];
+    int n = 0;
+
+    snprintf(prefix, sizeof prefix, "%.40s ", argv[0]);
+    for (int i = 0; table[i] && i < MAX_COMMANDS; i++)
+        if (strncmp(table[i]->name, prefix, strlen(prefix)) == 0) {
+            fprintf(stderr, "waymark %s: %s%s%s one of these is needed:\n", argv[0],
+                    argc > 1 ? "no '" : "", argc > 1 ? argv[1] : "", argc > 1 ? "';" : "");
+            print_list(table, prefix, stderr);
+            return CLI_USAGE;
+        }
+    for (int i = 0; table[i] && i < MAX_COMMANDS; i++) {
+        snprintf(first[i], sizeof first[i], "%.*s", (int)strcspn(table[i]->name, " "),
+                 table[i]->name);
+        names[n++] = first[i];
+    }
+    names[n++] = "help";
+    names[n] = NULL;
+    near = opt_nearest(argv[0], names);
+    fprintf(stderr, "waymark: no command '%.60s'%s%s%s\n`waymark help` lists them.\n", argv[0],
+            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return CLI_USAGE;
+}
+
+static int dispatch(const cli_command *const *table, int argc, const char *const *argv)
+{
+    const bool help = argc > 0 && (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0 ||
+                                   strcmp(argv[0], "-h") == 0);
+    const cli_command *c;
+    int taken;
+
+    if (argc == 0) {
+        print_help(table, stderr);
+        return CLI_USAGE;
+    }
+    if (help && argc == 1) {
+        print_help(table, stdout);
+        return CLI_DONE;
+    }
+    if (strcmp(argv[0], "--version") == 0) {
+        printf("waymark %s\n", wm_version());
+        return CLI_DONE;
+    }
+    argc -= help;
+    argv += help;
+    c = find(table, argc, argv, &taken);
+    if (c)
+        return invoke(c, argc - taken, argv + taken, help);
+    if (help && argc == 1) { /* `help reproduce`: the commands that begin so */
+        char prefix[48];
+
+        snprintf(prefix, sizeof prefix, "%.40s ", argv[0]);
+        for (int i = 0; table[i]; i++)
+            if (strncmp(table[i]->name, prefix, strlen(prefix)) == 0) {
+                print_list(table, prefix, stdout);
+                return CLI_DONE;
+            }
+    }
+    return unknown_command(table, argc, argv);
+}
+
+int cli_main(const cli_command *const *table, int argc, char **argv)
+{
+    int code = dispatch(table, argc > 0 ? argc - 1 : 0, (const char *const *)argv + 1);
+
+    /* A result that could not be written is no result: `waymark ... > /dev/full`. */
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("waymark: standard output");
+        code = CLI_FAILED;
+    }
+    return code;
+}

@@ -1,0 +1,12 @@
+/* commands.h - every command of the program, one cmd_NAME.c each. */
+#ifndef WM_CLI_COMMANDS_H
+#define WM_CLI_COMMANDS_H
+
+#include "command.h"
+
+extern const cli_command cmd_demo;
+extern const cli_command cmd_reproduce_gaussian;
+extern const cli_command cmd_reproduce_peaked;
+extern const cli_command cmd_version;
+
+#endif

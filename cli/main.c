@@ -1,0 +1,15 @@
+/* main.c - the table of commands, in the order of the help. */
+#include "commands.h"
+
+static const cli_command *const table[] = {
+    &cmd_demo,
+    &cmd_reproduce_peaked,
+    &cmd_reproduce_gaussian,
+    &cmd_version,
+    NULL,
+};
+
+int main(int argc, char **argv)
+{
+    return cli_main(table, argc, argv);
+}

@@ -1,0 +1,92 @@
+/* opt.h - the options of a command as one table that parses them, checks them, prints the help with
+ * the defaults that are in force, reads them from a config file and writes them back as one. */
+#ifndef WM_CLI_OPT_H
+#define WM_CLI_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "waymark/report.h"
+#include "waymark/status.h"
+
+typedef enum opt_kind {
+    OPT_END,     /* last row of a table: {0} */
+    OPT_HEADING, /* .help starts a section of the help */
+    OPT_FLAG,    /* bool; --name and --no-name */
+    OPT_INTEGER, /* int64_t */
+    OPT_REAL,    /* double */
+    OPT_TEXT,    /* const char *, kept by the opt_set */
+    OPT_CHOICE,  /* int, an index into choices */
+    OPT_PRESET, /* int, likewise; opt_set.preset is called with it before any other option is set */
+    OPT_DURATION, /* double, seconds: 45, 45s, 30m, 1h30m, 2d */
+    OPT_REALS,    /* opt_reals: 0.5,1,2 */
+} opt_kind;
+
+typedef struct opt_reals {
+    const double *x; /* (n), kept by the opt_set or the caller's default */
+    int64_t n;
+} opt_reals;
+
+typedef struct opt_row {
+    opt_kind kind;
+    const char *name;           /* without dashes */
+    char letter;                /* 'o' for -o, or 0 */
+    size_t at;                  /* offsetof(the command's struct, the field) */
+    const char *arg;            /* what help calls the value: "N", "DIR" */
+    const char *help;           /* lower case, no full stop */
+    double lo, hi;              /* least and largest number; both 0: any finite one */
+    bool above;                 /* lo itself is not allowed */
+    const char *const *choices; /* ends with NULL */
+    const char *unset;          /* what help shows for a 0, NaN, NULL or empty list: "all cores" */
+    bool transient;             /* not part of what repeats a run: stays out of config.json */
+} opt_row;
+
+#define OPT_MAX_GROUPS 2
+
+/* Tables with the structs that they fill, and what a parse leaves. Start from {0}, set the groups
+ * and preset; the structs hold the defaults. */
+typedef struct opt_set {
+    const char *command; /* as config.json says it */
+    struct {
+        const opt_row *rows;
+        void *values;
+    } group[OPT_MAX_GROUPS];
+    int n_groups;
+    void (*preset)(void *values, int index); /* values of the group that has the OPT_PRESET row */
+    /* results */
+    const char **args; /* what is not an option, (n_args), kept until opt_free */
+    int n_args;
+    bool help;             /* --help was given; nothing after it was checked */
+    struct opt_kept *kept; /* memory of texts and lists */
+} opt_set;
+
+/* Parse argv (argc), which has no program name. Settings come from, each winning over those before:
+ * the struct, the preset, the file `config` or that of the option "config" (NULL: none), argv.
+ * WM_EINVAL with option, value and what is allowed, or what reading the file failed with. */
+WM_MUST_CHECK wm_status opt_parse(opt_set *s, int argc, const char *const *argv, const char *config,
+                                  wm_error *err);
+void opt_free(opt_set *s);
+
+/* The rows with their present values as defaults. */
+void opt_print_help(const opt_set *s, FILE *f);
+/* All settings but the transient ones, and the arguments, as config files have them. */
+void opt_write_config(const opt_set *s, wm_summary *out);
+
+/* Text to numbers: the whole text must be one, within the row's range. what names it in errors. */
+WM_MUST_CHECK wm_status opt_integer(int64_t *out, const opt_row *row, const char *text,
+                                    wm_error *err);
+WM_MUST_CHECK wm_status opt_real(double *out, const opt_row *row, const char *text, wm_error *err);
+WM_MUST_CHECK wm_status opt_duration(double *out, const opt_row *row, const char *text,
+                                     wm_error *err);
+/* A duration as one would say it: "1h30m", "45s", "0.5s". */
+const char *opt_duration_text(char out[48], double seconds);
+
+/* The name in a NULL-ended list that is nearest to word, or NULL if none is near. */
+const char *opt_nearest(const char *word, const char *const *names);
+
+/* Records a failure of usage and gives WM_EINVAL. */
+wm_status opt_fail(wm_error *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,60 @@
+/* experiment.c - what the experiments share: failing, progress, and clearing up. */
+#include "experiment.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+
+wm_status(reproduce_fail)(wm_error *err, wm_status code, const char *file, int line,
+                          const char *fmt, ...)
+{
+    va_list args;
+
+    if (!err)
+        return code;
+    *err = (wm_error){.code = code, .file = file, .line = line};
+    va_start(args, fmt);
+    vsnprintf(err->text, sizeof err->text, fmt, args);
+    va_end(args);
+    return code;
+}
+
+void reproduce_result_clear(reproduce_result *result)
+{
+    wm_table_free(result->table);
+    result->table = NULL;
+    while (result->n_figures > 0)
+        wm_figure_free(result->figures[--result->n_figures]);
+}
+
+static double now(const wm_sink *sink)
+{
+    struct timespec t;
+
+    if (sink && sink->clock)
+        return sink->clock(sink->ctx);
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void reproduce_progress_start(reproduce_progress *p, const wm_sink *sink, const char *unit,
+                              int64_t total)
+{
+    *p = (reproduce_progress){.sink = sink, .unit = unit, .total = total, .started = now(sink)};
+    p->spoke = p->started;
+}
+
+void reproduce_progress_update(reproduce_progress *p, int64_t done, const char *message)
+{
+    const double time = now(p->sink), elapsed = time - p->started;
+    wm_progress say = {.done = done, .total = p->total, .unit = p->unit, .message = message};
+
+    if (!p->sink || !p->sink->progress || (done < p->total && time - p->spoke < p->sink->interval))
+        return;
+    p->spoke = time;
+    say.elapsed = elapsed;
+    say.rate = elapsed > 0 ? (double)done / elapsed : 0;
+    say.eta = say.rate > 0 ? (double)(p->total - done) / say.rate : NAN;
+    p->sink->progress(p->sink->ctx, &say);
+}

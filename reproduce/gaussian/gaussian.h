@@ -1,0 +1,42 @@
+/* gaussian.h - one estimate of the Gaussian experiment: what to fit, and what came out. The demo
+ * runs the same. */
+#ifndef REPRODUCE_GAUSSIAN_GAUSSIAN_H
+#define REPRODUCE_GAUSSIAN_GAUSSIAN_H
+
+#include "../experiment.h"
+#include "waymark/ratio.h"
+
+typedef enum gaussian_method { GAUSSIAN_SINGLE, GAUSSIAN_TRE, GAUSSIAN_CONVEX } gaussian_method;
+
+typedef struct gaussian_job {
+    gaussian_method method;
+    wm_ratio_model model; /* quadratic, or MLP */
+    wm_ratio_form form;   /* of Q */
+    wm_ratio_objective objective;
+    int64_t dim, bridges, n; /* n: training rows of p */
+    double mi;               /* the truth, nats; sets the correlation */
+    double lr, average;
+    int64_t iterations, batch;
+    bool papers; /* the paper's own settings */
+} gaussian_job;
+
+typedef struct gaussian_outcome {
+    double mi, mi_se;    /* on fresh rows; NaN where training diverged */
+    double seconds;      /* of fitting */
+    double to_3_percent; /* seconds until held-out rows first said so, and stayed; NaN: never */
+    int64_t steps;
+    bool diverged;
+    wm_ratio_bridge bridge[16]; /* the first of them */
+} gaussian_outcome;
+
+const char *gaussian_method_name(gaussian_method m); /* "single-adam", "tre-adam", "tre-convex" */
+/* KL(p_k || p_k+1) of waymarks with spacing k / m. */
+double gaussian_true_kl(const gaussian_job *job, int64_t k);
+
+/* Fits and evaluates. name is that of its files in the run folder: NAME.safetensors for the model
+ * and NAME-state.safetensors while it trains. */
+WM_MUST_CHECK wm_status gaussian_run(gaussian_outcome *out, const gaussian_job *job,
+                                     const char *name, const reproduce_settings *settings,
+                                     wm_error *err);
+
+#endif

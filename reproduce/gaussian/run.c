@@ -1,0 +1,327 @@
+/* run.c - high-dimensional Gaussians (paper, section 4.2 and its figure 3): the mutual information
+ * of d/2 correlated pairs, 10 to 80 nats, by one ratio and by the telescope. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gaussian.h"
+
+enum { MAX_DIMS = 4, MAX_JOBS = 32 };
+
+typedef struct preset {
+    const char *name;
+    int n_dims;
+    int64_t dim[MAX_DIMS], bridges[MAX_DIMS], n;
+    int64_t iterations, single_iterations;
+    bool mlp, papers; /* with an MLP row; with a row of the paper's own settings */
+} preset;
+
+static const preset presets[] = {
+    {"smoke", 2, {10, 20}, {2, 2}, 20000, 3000, 1500, false, false},
+    {"laptop", 4, {40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 20000, 10000, true, false},
+    {"paper", 4, {40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 40000, 40000, true, true},
+};
+
+/* Adam moves every entry of Q by about the rate, in directions that are mostly noise at first, and
+ * the noise of x'Qx grows like rate times d: so the rate falls with d. */
+static double rate_of(int64_t dim)
+{
+    return 0.06 / (double)dim;
+}
+
+static int list_jobs(const preset *p, gaussian_job *jobs)
+{
+    int n = 0;
+
+    for (int i = 0; i < p->n_dims; i++) {
+        const gaussian_job base = {
+            .method = GAUSSIAN_TRE,
+            .model = WM_RATIO_QUADRATIC,
+            .form = WM_FORM_FREE,
+            .objective = WM_OBJECTIVE_LOGISTIC,
+            .dim = p->dim[i],
+            .bridges = p->bridges[i],
+            .n = p->n,
+            .mi = 0.25 * (double)p->dim[i],
+            .lr = rate_of(p->dim[i]),
+            .average = 0.999,
+            .iterations = p->iterations,
+            .batch = 1024,
+        };
+        gaussian_job job = base;
+
+        job.method = GAUSSIAN_CONVEX;
+        jobs[n++] = job;
+        jobs[n++] = base;
+        job = base;
+        job.method = GAUSSIAN_SINGLE;
+        job.bridges = 1;
+        job.iterations = p->single_iterations;
+        jobs[n++] = job;
+        job.objective = WM_OBJECTIVE_NWJ;
+        jobs[n++] = job;
+        if (p->papers) {
+            job = base;
+            job.papers = true;
+            job.form = WM_FORM_POSDIAG;
+            job.lr = 1e-4;
+            job.average = 0;
+            jobs[n++] = job;
+        }
+        if (p->mlp && i == 0) {
+            job = base;
+            job.model = WM_RATIO_MLP;
+            job.lr = 1e-3;
+            jobs[n++] = job;
+        }
+    }
+    return n;
+}
+
+static void job_name(const gaussian_job *j, char name[64])
+{
+    snprintf(name, 64, "%s-%s%s-%" PRId64 "%s", gaussian_method_name(j->method),
+             j->model == WM_RATIO_MLP ? "mlp" : "quadratic",
+             j->objective == WM_OBJECTIVE_NWJ ? "-nwj" : "", j->dim, j->papers ? "-paper" : "");
+}
+
+static void add_row(wm_summary *summary, const gaussian_job *j, const gaussian_outcome *o)
+{
+    wm_summary *row = wm_summary_row(summary, "rows");
+
+    wm_summary_text(row, "method", gaussian_method_name(j->method));
+    wm_summary_text(row, "model", j->model == WM_RATIO_MLP ? "mlp" : "quadratic");
+    wm_summary_text(row, "objective", j->objective == WM_OBJECTIVE_NWJ ? "nwj" : "logistic");
+    wm_summary_text(row, "settings", j->papers ? "paper" : "ours");
+    wm_summary_integer(row, "dim", j->dim);
+    wm_summary_integer(row, "bridges", j->bridges);
+    wm_summary_real(row, "mi", o->mi);
+    wm_summary_real(row, "mi_se", o->mi_se);
+    wm_summary_real(row, "truth", j->mi);
+    wm_summary_real(row, "seconds", o->seconds);
+    wm_summary_real(row, "seconds_to_3_percent", o->to_3_percent);
+    wm_summary_bool(row, "diverged", o->diverged);
+    if (j->method != GAUSSIAN_CONVEX) {
+        wm_summary_integer(row, "steps", o->steps);
+        wm_summary_integer(row, "batch", j->batch);
+        wm_summary_real(row, "lr", j->lr);
+    }
+    for (int64_t k = 0; !o->diverged && j->method != GAUSSIAN_SINGLE && k < j->bridges; k++) {
+        wm_summary *b = wm_summary_row(row, "bridges_kl");
+
+        wm_summary_integer(b, "k", k);
+        wm_summary_real(b, "estimate", o->bridge[k].mean_log_ratio);
+        wm_summary_real(b, "truth", gaussian_true_kl(j, k));
+        wm_summary_real(b, "loss", o->bridge[k].loss);
+        wm_summary_real(b, "accuracy", o->bridge[k].accuracy);
+    }
+}
+
+static wm_status fill_table(wm_table **out, const gaussian_job *jobs, const gaussian_outcome *o,
+                            int n, wm_error *err)
+{
+    static const char *const heads[] = {"d",  "method",     "model", "bridges", "truth",
+                                        "MI", "error in %", "steps", "seconds"};
+    wm_status st = wm_table_new(out, "Mutual information of d/2 correlated pairs, nats", err);
+
+    if (st)
+        return st;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        wm_table_column(*out, heads[i], i == 1 || i == 2 ? WM_ALIGN_LEFT : WM_ALIGN_RIGHT);
+    for (int i = 0; i < n; i++) {
+        const gaussian_job *j = &jobs[i];
+        const double error = 100 * (o[i].mi - j->mi) / j->mi;
+        char model[64];
+
+        if (i && jobs[i - 1].dim != j->dim)
+            wm_table_rule(*out);
+        snprintf(model, sizeof model, "%s%s%s", j->model == WM_RATIO_MLP ? "MLP" : "quadratic",
+                 j->objective == WM_OBJECTIVE_NWJ ? ", NWJ" : "",
+                 j->papers ? ", paper's settings" : "");
+        wm_table_integer(*out, j->dim);
+        wm_table_text(*out, gaussian_method_name(j->method));
+        wm_table_text(*out, model);
+        wm_table_integer(*out, j->bridges);
+        wm_table_real(*out, j->mi, 1);
+        if (o[i].diverged) {
+            wm_table_text(*out, "diverged");
+            wm_table_tone(*out, WM_TONE_BAD);
+        } else {
+            wm_table_real_se(*out, o[i].mi, o[i].mi_se, 2);
+        }
+        wm_table_real(*out, error, 1);
+        if (fabs(error) <= 3)
+            wm_table_tone(*out, WM_TONE_GOOD);
+        else if (!(fabs(error) <= 20))
+            wm_table_tone(*out, WM_TONE_BAD);
+        if (j->method == GAUSSIAN_CONVEX)
+            wm_table_text(*out, "-");
+        else
+            wm_table_integer(*out, o[i].steps);
+        wm_table_real(*out, o[i].seconds, 1);
+    }
+    return WM_OK;
+}
+
+/* One line of the figure: the outcomes of one method against the truth. */
+static void add_series(wm_panel *panel, const gaussian_job *jobs, const gaussian_outcome *o, int n,
+                       gaussian_method method, wm_ratio_objective objective, const char *name,
+                       wm_colour colour)
+{
+    double x[MAX_JOBS], y[MAX_JOBS];
+    int64_t count = 0;
+
+    for (int i = 0; i < n; i++)
+        if (jobs[i].method == method && jobs[i].objective == objective && !jobs[i].papers &&
+            jobs[i].model == WM_RATIO_QUADRATIC) {
+            x[count] = jobs[i].mi;
+            y[count++] = o[i].mi;
+        }
+    wm_panel_series(panel, &(wm_series){.name = name,
+                                        .mark = WM_MARK_LINE_POINTS,
+                                        .colour = colour,
+                                        .n = count,
+                                        .x = x,
+                                        .y = y});
+}
+
+static wm_status draw(reproduce_result *out, const gaussian_job *jobs, const gaussian_outcome *o,
+                      int n, wm_error *err)
+{
+    const gaussian_job *last = &jobs[0];
+    double truth[] = {0, 0}, k[16], kl[16], own[16];
+    wm_panel *panel;
+    wm_figure *f;
+    int at = 0;
+    wm_status st = wm_figure_new(&f, "gaussian", "Mutual information of Gaussian pairs", err);
+
+    if (st)
+        return st;
+    out->figures[out->n_figures++] = f;
+    panel = wm_figure_panel(f, "One ratio and the telescope");
+    wm_panel_axes(panel, "true mutual information (nats)", "estimate (nats)", 0);
+    wm_panel_legend(panel, WM_LEGEND_TOP_LEFT);
+    for (int i = 0; i < n; i++)
+        truth[1] = fmax(truth[1], jobs[i].mi);
+    wm_panel_series(panel, &(wm_series){.name = "truth",
+                                        .mark = WM_MARK_LINE,
+                                        .colour = WM_COLOUR_BLACK,
+                                        .dashed = true,
+                                        .n = 2,
+                                        .x = truth,
+                                        .y = truth});
+    add_series(panel, jobs, o, n, GAUSSIAN_CONVEX, WM_OBJECTIVE_LOGISTIC, "TRE, convex",
+               WM_COLOUR_GREEN);
+    add_series(panel, jobs, o, n, GAUSSIAN_TRE, WM_OBJECTIVE_LOGISTIC, "TRE, Adam",
+               WM_COLOUR_VERMILION);
+    add_series(panel, jobs, o, n, GAUSSIAN_SINGLE, WM_OBJECTIVE_LOGISTIC, "single, logistic",
+               WM_COLOUR_BLUE);
+    add_series(panel, jobs, o, n, GAUSSIAN_SINGLE, WM_OBJECTIVE_NWJ, "single, NWJ", WM_COLOUR_SKY);
+    for (int i = 0; i < n; i++)
+        if (jobs[i].method == GAUSSIAN_TRE && jobs[i].model == WM_RATIO_QUADRATIC &&
+            !jobs[i].papers && jobs[i].bridges <= 16) {
+            last = &jobs[i];
+            at = i;
+        }
+    for (int64_t b = 0; b < last->bridges; b++) {
+        k[b] = (double)b;
+        kl[b] = gaussian_true_kl(last, b);
+        own[b] = o[at].bridge[b].mean_log_ratio;
+    }
+    panel = wm_figure_panel(f, "Bridges at the largest d, by Adam");
+    wm_panel_axes(panel, "bridge k", "KL(p_k, p_{k+1}) (nats)", 0);
+    wm_panel_legend(panel, WM_LEGEND_BOTTOM_RIGHT);
+    wm_panel_series(panel, &(wm_series){.name = "closed form",
+                                        .mark = WM_MARK_LINE,
+                                        .colour = WM_COLOUR_BLACK,
+                                        .dashed = true,
+                                        .n = last->bridges,
+                                        .x = k,
+                                        .y = kl});
+    wm_panel_series(panel, &(wm_series){.name = "estimate",
+                                        .mark = WM_MARK_POINTS,
+                                        .colour = WM_COLOUR_VERMILION,
+                                        .n = last->bridges,
+                                        .x = k,
+                                        .y = own});
+    return WM_OK;
+}
+
+static void add_check(wm_summary *summary, bool *good, const char *name, int64_t dim, double value,
+                      double limit, const char *meaning)
+{
+    wm_summary *check = wm_summary_row(summary, "checks");
+    char text[64];
+
+    snprintf(text, sizeof text, "%s_%" PRId64, name, dim);
+    wm_summary_text(check, "name", text);
+    wm_summary_real(check, "value", value);
+    wm_summary_real(check, "limit", limit);
+    wm_summary_bool(check, "ok", value <= limit);
+    wm_summary_text(check, "meaning", meaning);
+    *good = *good && value <= limit;
+}
+
+static bool add_checks(wm_summary *summary, const gaussian_job *jobs, const gaussian_outcome *o,
+                       int n)
+{
+    bool good = true;
+
+    for (int i = 0; i < n; i++) {
+        const gaussian_job *j = &jobs[i];
+        const double error = fabs(o[i].mi - j->mi) / j->mi;
+
+        if (j->papers || j->model != WM_RATIO_QUADRATIC)
+            continue;
+        if (j->method == GAUSSIAN_TRE)
+            add_check(summary, &good, "tre_adam_error", j->dim, error, 0.03,
+                      "relative error of the telescope trained by Adam");
+        else if (j->method == GAUSSIAN_CONVEX)
+            add_check(summary, &good, "tre_convex_error", j->dim, error, 0.01,
+                      "relative error of the telescope fitted without Adam");
+    }
+    wm_summary_text(summary, "verdict", good ? "trust" : "doubt");
+    return good;
+}
+
+static wm_status find_preset(const preset **out, const char *name, wm_error *err)
+{
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (strcmp(presets[i].name, name) == 0) {
+            *out = &presets[i];
+            return WM_OK;
+        }
+    return reproduce_fail(err, WM_EINVAL, "preset '%s': smoke, laptop and paper are known", name);
+}
+
+wm_status reproduce_gaussian(reproduce_result *out, const reproduce_settings *settings,
+                             wm_error *err)
+{
+    gaussian_job jobs[MAX_JOBS];
+    gaussian_outcome outcomes[MAX_JOBS];
+    const preset *chosen;
+    int n;
+    wm_status st;
+
+    if ((st = find_preset(&chosen, settings->preset, err)))
+        return st;
+    n = list_jobs(chosen, jobs);
+    for (int i = 0; i < n; i++) {
+        char name[64], line[96];
+
+        job_name(&jobs[i], name);
+        if (settings->sink && settings->sink->log) {
+            snprintf(line, sizeof line, "%d of %d: %s", i + 1, n, name);
+            settings->sink->log(settings->sink->ctx, WM_LOG_INFO, line);
+        }
+        if ((st = gaussian_run(&outcomes[i], &jobs[i], name, settings, err)))
+            return st;
+        add_row(out->summary, &jobs[i], &outcomes[i]);
+    }
+    wm_summary_real(out->summary, "truth", jobs[n - 1].mi);
+    out->doubt = !add_checks(out->summary, jobs, outcomes, n);
+    if ((st = fill_table(&out->table, jobs, outcomes, n, err)))
+        return st;
+    return draw(out, jobs, outcomes, n, err);
+}

@@ -1,0 +1,237 @@
+/* text_table.c - columns of text for a terminal: measured in letters, coloured only where seen. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "report/text.h"
+#include "waymark/report.h"
+
+#define GAP 2 /* spaces between columns */
+#define RULE "\xe2\x94\x80"
+#define PLUS_MINUS " \xc2\xb1 "
+
+typedef struct cell {
+    const char *text;
+    wm_tone tone;
+    bool rule_above; /* of the row's first cell */
+    struct cell *next;
+} cell;
+
+typedef struct column {
+    const char *header;
+    wm_align align;
+    struct column *next;
+} column;
+
+struct wm_table {
+    wmi_arena arena; /* all texts, cells and columns */
+    const char *title;
+    column *columns, *last_column;
+    cell *cells, *last_cell;
+    int64_t n_columns, n_cells;
+    bool rule_next;
+    wm_error error; /* the first failure */
+    wm_status status;
+};
+
+wm_status wm_table_new(wm_table **out, const char *title, wm_error *err)
+{
+    wm_table *t = NULL;
+    wm_status st = wmi_alloc(&t, 1, sizeof *t, "table", err);
+
+    *out = NULL;
+    if (st)
+        return st;
+    if (title && !(t->title = wmi_text_clean(&t->arena, title, err))) {
+        wm_table_free(t);
+        return WM_ENOMEM;
+    }
+    *out = t;
+    return WM_OK;
+}
+
+void wm_table_free(wm_table *t)
+{
+    if (!t)
+        return;
+    wmi_arena_free(&t->arena);
+    wmi_free(t);
+}
+
+void wm_table_column(wm_table *t, const char *header, wm_align align)
+{
+    column *c;
+
+    if (!t || t->status)
+        return;
+    if (t->n_cells) {
+        t->status =
+            wmi_fail(&t->error, WM_EINVAL, "table: column '%.60s' after the first cell", header);
+        return;
+    }
+    c = wmi_arena_alloc(&t->arena, sizeof *c, &t->error);
+    if (!c || !(c->header = wmi_text_clean(&t->arena, header, &t->error))) {
+        t->status = WM_ENOMEM;
+        return;
+    }
+    c->align = align;
+    *(t->last_column ? &t->last_column->next : &t->columns) = c;
+    t->last_column = c;
+    t->n_columns++;
+}
+
+void wm_table_text(wm_table *t, const char *text)
+{
+    cell *c;
+
+    if (!t || t->status)
+        return;
+    if (!t->n_columns) {
+        t->status = wmi_fail(&t->error, WM_EINVAL, "table: a cell before the first column");
+        return;
+    }
+    c = wmi_arena_alloc(&t->arena, sizeof *c, &t->error);
+    if (!c || !(c->text = wmi_text_clean(&t->arena, text ? text : "", &t->error))) {
+        t->status = WM_ENOMEM;
+        return;
+    }
+    if (t->n_cells % t->n_columns == 0) {
+        c->rule_above = t->rule_next;
+        t->rule_next = false;
+    }
+    *(t->last_cell ? &t->last_cell->next : &t->cells) = c;
+    t->last_cell = c;
+    t->n_cells++;
+}
+
+void wm_table_integer(wm_table *t, int64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%" PRId64, value);
+    wm_table_text(t, text);
+}
+
+/* Fixed digits where they say something, else two significant ones with an exponent. */
+static void format_real(char *out, size_t size, double x, int digits)
+{
+    const int d = digits < 0 ? 0 : digits > 17 ? 17 : digits;
+
+    if (!isfinite(x))
+        snprintf(out, size, "-");
+    else if (fabs(x) >= 1e9 || (x != 0 && fabs(x) < 0.5 * pow(10, -d)))
+        snprintf(out, size, "%.1e", x);
+    else
+        snprintf(out, size, "%.*f", d, x);
+}
+
+void wm_table_real(wm_table *t, double value, int digits)
+{
+    char text[64];
+
+    format_real(text, sizeof text, value, digits);
+    wm_table_text(t, text);
+}
+
+void wm_table_real_se(wm_table *t, double value, double se, int digits)
+{
+    char text[128], error[64];
+
+    format_real(text, sizeof error, value, digits);
+    if (isfinite(value) && isfinite(se)) {
+        format_real(error, sizeof error, se, digits);
+        strcat(strcat(text, PLUS_MINUS), error);
+    }
+    wm_table_text(t, text);
+}
+
+void wm_table_tone(wm_table *t, wm_tone tone)
+{
+    if (t && t->last_cell)
+        t->last_cell->tone = tone;
+}
+
+void wm_table_rule(wm_table *t)
+{
+    if (t)
+        t->rule_next = true;
+}
+
+/* --- printing ----------------------------------------------------------------------------------*/
+
+static bool wants_colour(FILE *f)
+{
+    const char *none = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    return isatty(fileno(f)) && !(none && *none) && !(term && strcmp(term, "dumb") == 0);
+}
+
+/* A cell in its column; spaces that nothing follows are left away. */
+static void print_cell(const char *text, int width, const column *c, const char *colour, FILE *f)
+{
+    const int room = width - wmi_text_width(text);
+    const int before = c->align == WM_ALIGN_RIGHT    ? room
+                       : c->align == WM_ALIGN_CENTRE ? room / 2
+                                                     : 0;
+
+    fprintf(f, "%*s%s%s%s", before, "", colour, text, *colour ? "\033[0m" : "");
+    if (c->next)
+        fprintf(f, "%*s", room - before + GAP, "");
+}
+
+static void print_rule(int width, bool colour, FILE *f)
+{
+    fputs(colour ? "\033[2m" : "", f);
+    for (int i = 0; i < width; i++)
+        fputs(RULE, f);
+    fputs(colour ? "\033[0m\n" : "\n", f);
+}
+
+wm_status wm_table_print(const wm_table *t, FILE *f, wm_error *err)
+{
+    static const char *const tones[] = {"", "\033[32m", "\033[33m", "\033[31m"};
+    const bool colour = wants_colour(f);
+    const cell *c = t->cells;
+    int *widths = NULL, total = 0;
+    int64_t k = 0;
+    wm_status st = t->status;
+
+    if (st) {
+        if (err)
+            *err = t->error;
+        return st;
+    }
+    if ((st = wmi_alloc(&widths, t->n_columns, sizeof *widths, "table", err)))
+        return st;
+    for (const column *col = t->columns; col; col = col->next)
+        widths[k++] = wmi_text_width(col->header);
+    for (k = 0; c; c = c->next, k = (k + 1) % t->n_columns)
+        if (wmi_text_width(c->text) > widths[k])
+            widths[k] = wmi_text_width(c->text);
+    for (k = 0; k < t->n_columns; k++)
+        total += widths[k] + (k ? GAP : 0);
+
+    if (t->title)
+        fprintf(f, "%s%s%s\n", colour ? "\033[1m" : "", t->title, colour ? "\033[0m" : "");
+    k = 0;
+    for (const column *col = t->columns; col; col = col->next)
+        print_cell(col->header, widths[k++], col, colour ? "\033[1m" : "", f);
+    fputs(t->columns ? "\n" : "", f);
+    print_rule(total, colour, f);
+    for (c = t->cells; c;) {
+        if (c->rule_above)
+            print_rule(total, colour, f);
+        k = 0;
+        for (const column *col = t->columns; c && col; col = col->next, c = c->next)
+            print_cell(c->text, widths[k++], col, colour ? tones[c->tone] : "", f);
+        putc('\n', f);
+    }
+    wmi_free(widths);
+    if (fflush(f) || ferror(f))
+        return wmi_fail(err, WM_EIO, "cannot write the table");
+    return WM_OK;
+}

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""test_cli.py WAYMARK PROBE: the command from outside: streams, exit codes, run folders, signals.
+WAYMARK is the product; PROBE (probe.c) has the same frame and commands that do as they are told."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+WAYMARK, PROBE = sys.argv[1], sys.argv[2]
+
+
+def run(program, *words, **more):
+    return subprocess.run([program, *words], capture_output=True, text=True, timeout=60, **more)
+
+
+class Program(unittest.TestCase):
+    def test_help_goes_to_stdout(self):
+        for words in (["--help"], ["-h"], ["help"]):
+            done = run(WAYMARK, *words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("Usage: waymark COMMAND", done.stdout)
+            self.assertIn("version", done.stdout)
+
+    def test_no_words_is_wrong_usage(self):
+        done = run(WAYMARK)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("Usage: waymark COMMAND", done.stderr)
+
+    def test_version(self):
+        done = run(WAYMARK, "--version")
+        self.assertRegex(done.stdout, r"^waymark \d+\.\d+\.\d+\n$")
+        version = done.stdout.split()[1]
+        self.assertIn(version, run(WAYMARK, "version").stdout)
+        one = json.loads(run(WAYMARK, "version", "--json", "--threads", "2").stdout)
+        self.assertEqual((one["command"], one["version"], one["threads"]), ("version", version, 2))
+
+    def test_every_command_explains_itself(self):
+        listed = run(WAYMARK, "--help").stdout.split("Commands\n")[1].split("\n\n")[0]
+        names = [line.strip().split("  ")[0] for line in listed.splitlines()]
+        self.assertIn("version", names)
+        for name in names:
+            done = run(WAYMARK, "help", *name.split())
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+            self.assertIn(f"Usage: waymark {name}", done.stdout)
+            self.assertEqual(run(WAYMARK, *name.split(), "--help").stdout, done.stdout)
+            self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100, name)
+
+    def test_unknown_words_get_the_nearest(self):
+        done = run(WAYMARK, "versoin")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("no command 'versoin'; did you mean 'version'?", done.stderr)
+        done = run(WAYMARK, "help", "xyzzy")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no command 'xyzzy'\n", done.stderr)
+        done = run(WAYMARK, "version", "--jsno")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("waymark version: no option --jsno; did you mean --json?", done.stderr)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_a_result_that_cannot_be_written_is_a_failure(self):
+        for words in (["--help"], ["version"], ["version", "--json"]):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([WAYMARK, *words], stdout=full, stderr=subprocess.PIPE,
+                                      text=True)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertNotEqual(done.stderr, "")
+
+
+class Frame(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, *names):
+        return os.path.join(self.folder.name, *names)
+
+    def read(self, *names):
+        with open(self.path(*names)) as f:
+            return f.read()
+
+    def test_help_has_all_parts(self):
+        text = run(PROBE, "help", "probe").stdout
+        for part in ("waymark probe: do as told", "Usage: waymark probe P [Q] [options]",
+                     "A paragraph.", "\nOptions\n", "\nCommon options\n", "a number (default: 3)",
+                     "--time-limit TIME", "(default: all cores)", "\nExamples\n  waymark probe x\n"):
+            self.assertIn(part, text)
+        self.assertIn("(default: 50)", run(PROBE, "probe", "--preset", "large", "--help").stdout)
+        self.assertNotIn("--seed", run(PROBE, "help", "pair", "one").stdout)
+
+    def test_two_words_make_a_command(self):
+        self.assertEqual(run(PROBE, "pair", "two", "x").stdout, "1\n")
+        done = run(PROBE, "pair")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("  pair two  the second", done.stderr)
+        done = run(PROBE, "pair", "three")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no 'three'; one of these is needed", done.stderr)
+        done = run(PROBE, "help", "pair")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("pair one", done.stdout)
+
+    def test_arguments_are_counted(self):
+        done = run(PROBE, "probe")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("waymark probe: takes P [Q], got 0 arguments", done.stderr)
+        self.assertEqual(run(PROBE, "probe", "a", "b", "c").returncode, 2)
+        self.assertIn("takes no arguments, got 'x'", run(PROBE, "pair", "one", "x").stderr)
+
+    def test_streams(self):
+        done = run(PROBE, "probe", "x")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "n 3\n", "at work\n"))
+        done = run(PROBE, "probe", "x", "--quiet")
+        self.assertEqual((done.stdout, done.stderr), ("n 3\n", ""))
+        done = run(PROBE, "probe", "x", "--json", "-q", "--seed", "9")
+        summary = json.loads(done.stdout)
+        self.assertEqual(list(summary)[:4], ["command", "seconds", "seed", "threads"])
+        self.assertEqual((summary["command"], summary["seed"], summary["n"]), ("probe", 9, 3))
+        self.assertGreater(summary["seconds"], 0)
+        self.assertEqual(done.stderr, "")
+
+    def test_exit_codes(self):
+        done = run(PROBE, "probe", "x", "--fail", "-q")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "waymark probe: train.csv:17: no\n")
+        done = run(PROBE, "probe", "x", "--wrong", "-q")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'x' and 3 do not go together\n`waymark help probe`", done.stderr)
+        self.assertEqual(run(PROBE, "probe", "x", "--doubt").returncode, 0)
+        self.assertEqual(run(PROBE, "probe", "x", "--doubt", "--strict").returncode, 3)
+        self.assertEqual(run(PROBE, "probe", "x", "--strict").returncode, 0)
+
+    def test_run_folder(self):
+        out = self.path("run")
+        self.assertEqual(run(PROBE, "probe", "x", "-o", out, "--preset", "large", "--n", "7",
+                             "--seed", "5").returncode, 0)
+        config = json.loads(self.read("run", "config.json"))
+        self.assertEqual((config["command"], config["arguments"], config["preset"], config["n"],
+                          config["seed"], config["threads"]),
+                         ("probe", ["x"], "large", 7, 5, None))
+        for transient in ("out", "resume", "overwrite", "json", "quiet", "config", "time-limit"):
+            self.assertNotIn(transient, config)
+        self.assertEqual(json.loads(self.read("run", "summary.json"))["n"], 7)
+        self.assertEqual(self.read("run", "metrics.jsonl"), '{"step": 7}\n')
+
+        done = run(PROBE, "probe", "x", "-o", out)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("holds a run of 'probe'", done.stderr)
+        # A resume takes the settings and arguments of the run; the command line still wins.
+        done = run(PROBE, "probe", "-o", out, "--resume", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = json.loads(done.stdout)
+        self.assertEqual((summary["n"], summary["seed"], summary["resumed"]), (7, 5, True))
+        done = run(PROBE, "probe", "-o", out, "--resume", "--json", "--n", "8")
+        self.assertEqual(json.loads(done.stdout)["n"], 8)
+        self.assertEqual(run(PROBE, "probe", "x", "-o", out, "--overwrite").returncode, 0)
+        self.assertEqual(self.read("run", "metrics.jsonl"), '{"step": 3}\n')
+        # The written config repeats the run elsewhere.
+        done = run(PROBE, "probe", "--config", self.path("run", "config.json"), "--json")
+        self.assertEqual(json.loads(done.stdout)["n"], 3)
+
+    def test_options_of_the_folder_need_one(self):
+        for words, says in ((["--resume"], "--resume needs the run folder"),
+                            (["--overwrite"], "--overwrite needs the run folder"),
+                            (["-o", "x", "--resume", "--overwrite"], "exclude each other")):
+            done = run(PROBE, "probe", "x", *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(says, done.stderr)
+
+    def test_what_was_published_stays(self):
+        out = self.path("run")
+        done = run(PROBE, "probe", "x", "--early", "--json", "-o", out)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("gnuplot failed", done.stderr)
+        self.assertEqual(json.loads(done.stdout)["n"], 3)
+        self.assertEqual(json.loads(self.read("run", "summary.json"))["n"], 3)
+
+    def wait_for(self, *words):
+        child = subprocess.Popen([PROBE, "probe", "x", "--wait", *words], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        self.assertEqual(child.stdout.readline(), "waiting\n")
+        return child
+
+    def test_a_signal_asks(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            child = self.wait_for()
+            child.send_signal(number)
+            _, said = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, 1)
+            self.assertIn("stopping at the next step", said)
+            self.assertIn("waymark probe: stopped: --resume goes on\n", said)
+        child = self.wait_for("-q")
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.communicate(timeout=60)[1], "")
+
+    def test_a_second_signal_kills(self):
+        # The flag is read every millisecond; a stopped child gets both signals before it can.
+        child = self.wait_for()
+        child.send_signal(signal.SIGSTOP)
+        child.send_signal(signal.SIGINT)
+        child.send_signal(signal.SIGTERM)
+        child.send_signal(signal.SIGCONT)
+        child.communicate(timeout=60)
+        self.assertIn(child.returncode, (-signal.SIGINT, -signal.SIGTERM))
+
+
+unittest.main(argv=sys.argv[:1])
