@@ -136,8 +136,8 @@ static void print_command_help(const invocation *v, FILE *f)
 {
     const cli_command *c = v->command;
 
-    fprintf(f, "waymark %s: %s\n\nUsage: waymark %s%s%s [options]\n", c->name, c->about, c->name,
-            *c->arguments ? " " : "", c->arguments);
+    fprintf(f, "Usage: waymark %s%s%s [options]\n\n%s\n", c->name, *c->arguments ? " " : "",
+            c->arguments, c->about);
     if (c->details)
         fprintf(f, "\n%s\n", c->details);
     if (c->rows && c->rows[0].kind != OPT_HEADING)

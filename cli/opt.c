@@ -37,7 +37,7 @@ static const opt_row *preset_row(const opt_set *s, int *g)
 {
     for (*g = 0; *g < s->n_groups; (*g)++)
         for (const opt_row *r = s->group[*g].rows; r->kind; r++)
-            if (r->kind == OPT_PRESET)
+            if (r->kind == OPT_PRESET && r->name)
                 return r;
     return NULL;
 }
@@ -58,10 +58,11 @@ static void *keep(opt_set *s, size_t bytes, wm_error *err)
 
 static char *keep_text(opt_set *s, const char *text, wm_error *err)
 {
-    char *copy = keep(s, strlen(text) + 1, err);
+    const size_t n = strlen(text) + 1;
+    char *copy = keep(s, n, err);
 
     if (copy)
-        strcpy(copy, text);
+        memcpy(copy, text, n);
     return copy;
 }
 
@@ -166,9 +167,11 @@ static wm_status set_value(opt_set *s, int g, const opt_row *row, const char *te
 static wm_status json_text(char *out, size_t size, const char *name, const json_t *v, wm_error *err)
 {
     if (json_is_string(v)) {
-        if (strlen(json_string_value(v)) >= size)
-            return opt_fail(err, "%s: a text of %zu bytes", name, strlen(json_string_value(v)));
-        strcpy(out, json_string_value(v));
+        const size_t n = json_string_length(v);
+
+        if (n >= size)
+            return opt_fail(err, "%s: a text of %zu bytes", name, n);
+        memcpy(out, json_string_value(v), n + 1);
     } else if (json_is_integer(v)) {
         snprintf(out, size, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
     } else if (json_is_real(v)) {
@@ -212,7 +215,7 @@ static wm_status set_from_json(opt_set *s, const char *name, const json_t *v, wm
 {
     int g;
     const opt_row *row = find_row(s, name, &g);
-    char text[8192];
+    char text[8192] = "";
     wm_status st;
 
     if (!row)

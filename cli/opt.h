@@ -31,16 +31,16 @@ typedef struct opt_reals {
 
 typedef struct opt_row {
     opt_kind kind;
-    const char *name;           /* without dashes */
     char letter;                /* 'o' for -o, or 0 */
+    bool above;                 /* lo itself is not allowed */
+    bool transient;             /* not part of what repeats a run: stays out of config.json */
+    const char *name;           /* without dashes */
     size_t at;                  /* offsetof(the command's struct, the field) */
     const char *arg;            /* what help calls the value: "N", "DIR" */
     const char *help;           /* lower case, no full stop */
     double lo, hi;              /* least and largest number; both 0: any finite one */
-    bool above;                 /* lo itself is not allowed */
     const char *const *choices; /* ends with NULL */
     const char *unset;          /* what help shows for a 0, NaN, NULL or empty list: "all cores" */
-    bool transient;             /* not part of what repeats a run: stays out of config.json */
 } opt_row;
 
 #define OPT_MAX_GROUPS 2

@@ -17,8 +17,8 @@ const char *progress_time(char out[32], double seconds)
     const double s = floor(seconds + 0.5);
 
     if (!(s >= 0) || s > 1e9)
-        return strcpy(out, "?");
-    if (s >= 3600)
+        snprintf(out, 32, "?");
+    else if (s >= 3600)
         snprintf(out, 32, "%.0f:%02.0f:%02.0f", floor(s / 3600), floor(fmod(s, 3600) / 60),
                  fmod(s, 60));
     else

@@ -29,19 +29,23 @@ static const char *const run_files[] = {"config.json",       "summary.json",    
                                         "model.safetensors", "state.safetensors", "report.html"};
 #define N_RUN_FILES (sizeof run_files / sizeof *run_files)
 
-wm_status wm_run_folder_path(const char **out, wm_run_folder *r, const char *name, wm_error *err)
+static wm_status member(const char **out, wm_run_folder *r, const char *name, wm_error *err)
 {
     char *joined = NULL;
-    wm_status st;
+    wm_status st = wmi_path_join(&joined, r->dir, name, err);
 
     *out = NULL;
-    if (!r)
-        return WM_OK;
-    if ((st = wmi_path_join(&joined, r->dir, name, err)))
+    if (st)
         return st;
     *out = wmi_arena_strdup(&r->arena, joined, err);
     wmi_free(joined);
     return *out ? WM_OK : WM_ENOMEM;
+}
+
+wm_status wm_run_folder_path(const char **out, wm_run_folder *r, const char *name, wm_error *err)
+{
+    *out = NULL;
+    return r ? member(out, r, name, err) : WM_OK;
 }
 
 /* The command of the run that is there, into holder; "" if there is none. */
@@ -55,7 +59,7 @@ static wm_status find_run(wm_run_folder *r, char *holder, size_t size, wm_error 
     wm_status st;
 
     holder[0] = '\0';
-    if ((st = wm_run_folder_path(&path, r, "config.json", err)))
+    if ((st = member(&path, r, "config.json", err)))
         return st;
     if (!wmi_file_exists(path))
         return WM_OK;
@@ -80,7 +84,7 @@ static wm_status refuse_strangers(wm_run_folder *r, wm_error *err)
     for (size_t i = 0; i < N_RUN_FILES; i++) {
         struct stat info;
         const char *path;
-        wm_status st = wm_run_folder_path(&path, r, run_files[i], err);
+        wm_status st = member(&path, r, run_files[i], err);
 
         if (st)
             return st;
@@ -125,7 +129,7 @@ static wm_status open_metrics(wm_run_folder *r, wm_error *err)
     wm_status st;
     int fd;
 
-    if ((st = wm_run_folder_path(&path, r, "metrics.jsonl", err)))
+    if ((st = member(&path, r, "metrics.jsonl", err)))
         return st;
     r->metrics = fopen(path, "a+b");
     if (!r->metrics)
@@ -142,7 +146,7 @@ static wm_status remove_run(wm_run_folder *r, wm_error *err)
 {
     for (size_t i = 0; i < N_RUN_FILES; i++) {
         const char *path;
-        wm_status st = wm_run_folder_path(&path, r, run_files[i], err);
+        wm_status st = member(&path, r, run_files[i], err);
 
         if (st)
             return st;
@@ -168,7 +172,7 @@ wm_status wm_run_folder_open(wm_run_folder **out, const char *dir, const char *c
         return st;
     if ((st = wmi_path_join(&r->dir, "", dir, err)) ||
         (st = wmi_path_join(&r->command, "", command, err)) || (st = admit(r, mode, err)) ||
-        (st = open_metrics(r, err)) || (st = wm_run_folder_path(&figures, r, "figures", err)) ||
+        (st = open_metrics(r, err)) || (st = member(&figures, r, "figures", err)) ||
         (mode == WM_RUN_OVERWRITE && (st = remove_run(r, err))))
         goto done;
     wmi_folder_sweep(dir);
@@ -207,7 +211,7 @@ wm_status wm_run_folder_config(wm_run_folder *r, const wm_summary *settings, wm_
     if (!r)
         return WM_OK;
     if ((st = wmi_summary_json(&object, settings, err)) ||
-        (st = wm_run_folder_path(&path, r, "config.json", err)))
+        (st = member(&path, r, "config.json", err)))
         return st;
     config = json_pack("{s:s, s:s}", "command", r->command, "version", wm_version());
     if (!config || json_object_update_missing(config, object)) {
@@ -299,7 +303,7 @@ wm_status wm_run_folder_rewind(wm_run_folder *r, int64_t step, wm_error *err)
 
     if (!r)
         return WM_OK;
-    if ((st = wm_run_folder_path(&path, r, "metrics.jsonl", err)))
+    if ((st = member(&path, r, "metrics.jsonl", err)))
         return st;
     if ((st = read_metrics(&text, &n, r, path, err)))
         return st;
@@ -317,7 +321,7 @@ wm_status wm_run_folder_summary(wm_run_folder *r, const wm_summary *s, wm_error 
 
     if (!r)
         return WM_OK;
-    if ((st = wm_run_folder_path(&path, r, "summary.json", err)))
+    if ((st = member(&path, r, "summary.json", err)))
         return st;
     return wm_summary_write(s, path, err);
 }
@@ -330,7 +334,7 @@ wm_status wm_run_folder_figure(wm_run_folder *r, const wm_figure *f, const wm_si
 
     if (!r)
         return WM_OK;
-    if ((st = wm_run_folder_path(&path, r, "figures", err)))
+    if ((st = member(&path, r, "figures", err)))
         return st;
     return wm_figure_write(f, path, sink, err);
 }

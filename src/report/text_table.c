@@ -139,13 +139,15 @@ void wm_table_real(wm_table *t, double value, int digits)
 
 void wm_table_real_se(wm_table *t, double value, double se, int digits)
 {
-    char text[128], error[64];
+    char text[160], number[64], error[64];
 
-    format_real(text, sizeof error, value, digits);
-    if (isfinite(value) && isfinite(se)) {
-        format_real(error, sizeof error, se, digits);
-        strcat(strcat(text, PLUS_MINUS), error);
+    if (!isfinite(value) || !isfinite(se)) {
+        wm_table_real(t, value, digits);
+        return;
     }
+    format_real(number, sizeof number, value, digits);
+    format_real(error, sizeof error, se, digits);
+    snprintf(text, sizeof text, "%s" PLUS_MINUS "%s", number, error);
     wm_table_text(t, text);
 }
 

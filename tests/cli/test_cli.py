@@ -84,7 +84,7 @@ class Frame(unittest.TestCase):
 
     def test_help_has_all_parts(self):
         text = run(PROBE, "help", "probe").stdout
-        for part in ("waymark probe: do as told", "Usage: waymark probe P [Q] [options]",
+        for part in ("Usage: waymark probe P [Q] [options]\n\ndo as told\n",
                      "A paragraph.", "\nOptions\n", "\nCommon options\n", "a number (default: 3)",
                      "--time-limit TIME", "(default: all cores)", "\nExamples\n  waymark probe x\n"):
             self.assertIn(part, text)

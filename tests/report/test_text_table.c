@@ -101,6 +101,22 @@ static void numbers_that_fixed_digits_do_not_show(void **state)
     assert_string_equal(cell(0.5, 99), "0.50000000000000000");
 }
 
+/* What the terminal shows up to the end of the table's last row; it comes in pieces. */
+static void read_table(int master, char *seen, size_t size)
+{
+    size_t n = 0;
+    const char *last = NULL;
+
+    seen[0] = '\0';
+    while (n + 1 < size && !((last = strstr(seen, "single")) && strchr(last, '\n'))) {
+        const ssize_t got = read(master, seen + n, size - 1 - n);
+
+        assert_true(got > 0);
+        n += (size_t)got;
+        seen[n] = '\0';
+    }
+}
+
 /* On a terminal the header is bold and tones have colours; NO_COLOR takes them away. */
 static void colour_is_for_terminals(void **state)
 {
@@ -108,20 +124,22 @@ static void colour_is_for_terminals(void **state)
     char seen[4096];
     wm_table *t = make_table();
     wm_error err;
-    FILE *f;
+    FILE *f = NULL;
 
     (void)state;
-    if (master < 0 || grantpt(master) || unlockpt(master) || !(f = fopen(ptsname(master), "w")))
+    if (master < 0 || grantpt(master) || unlockpt(master) || !(f = fopen(ptsname(master), "w"))) {
         skip();
+        return; /* skip() does not, which analyzers cannot see */
+    }
     setenv("TERM", "xterm", 1);
     unsetenv("NO_COLOR");
     assert_ok(wm_table_print(t, f, &err), err);
-    seen[read(master, seen, sizeof seen - 1)] = '\0';
+    read_table(master, seen, sizeof seen);
     assert_non_null(strstr(seen, "\033[32mtrust\033[0m"));
     assert_non_null(strstr(seen, "\033[1mmethod\033[0m"));
     setenv("NO_COLOR", "1", 1);
     assert_ok(wm_table_print(t, f, &err), err);
-    seen[read(master, seen, sizeof seen - 1)] = '\0';
+    read_table(master, seen, sizeof seen);
     assert_non_null(strstr(seen, "trust"));
     assert_null(strchr(seen, '\033'));
     fclose(f);

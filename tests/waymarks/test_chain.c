@@ -69,7 +69,7 @@ static void gaussian_waymarks_have_their_variance(void **state)
 
 static void linear_keeps_its_digits_and_ends(void **state)
 {
-    const double x0[] = {3, -1, INFINITY}, xm[] = {1, 2, 5};
+    const double x0[] = {3, -1, INFINITY}, xm[] = {1, 2, 5}, e = (0x1p26 + 1) * 0x1p-53;
     double y[3];
     float f[3], f0[] = {3, -1, 4}, fm[] = {1, 2, 5};
 
@@ -81,10 +81,9 @@ static void linear_keeps_its_digits_and_ends(void **state)
     assert_true(y[0] == 1 && y[1] == 2 && y[2] == 5);
     wm_waymark_linear_f64(0, 3, x0, xm, y);
     assert_true(y[0] == 3 && y[1] == -1 && isinf(y[2]));
-    /* sqrt(1 - a^2) for a = 1 - 2^-50 is 2^-24.5 (1 - 2^-52); 1 - a * a would be 12 % off at 2^-53
-     */
-    wm_waymark_linear_f64(1 - 0x1p-50, 1, (const double[]){1}, (const double[]){0}, y);
-    assert_near(y[0] / exp2(-24.5), 1, 1e-15);
+    /* sqrt(1 - a^2) at a = 1 - e is sqrt(e (2 - e)); a * a would be rounded, 2e-9 off for this e */
+    wm_waymark_linear_f64(1 - e, 1, (const double[]){1}, (const double[]){0}, y);
+    assert_near(y[0] / sqrt(e * (2 - e)), 1, 1e-15);
     wm_waymark_linear_f32(0.6, 3, f0, fm, f);
     assert_near(f[0], 3.0, 1e-6);
     assert_near(f[2], 6.2, 1e-6);
