@@ -7,6 +7,10 @@ all: ## build the release preset to build/release (installs missing packages fir
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 
+demo: all ## 20 nats of mutual information, one ratio against the telescope, in under a minute
+	@tools/setup figures
+	@build/release/waymark demo -o build/demo --overwrite
+
 check: ## everything: release tests, clang-format, cppcheck, clang-tidy, sanitizer build with its tests
 	@tools/check -j $(JOBS)
 
@@ -37,4 +41,4 @@ clean: ## remove build/
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-.PHONY: all check test bench lint format clean help
+.PHONY: all demo check test bench lint format clean help

@@ -4,9 +4,11 @@
 #define WAYMARK_WAYMARK_H
 
 #include "waymark/data.h"
+#include "waymark/ratio.h"
 #include "waymark/report.h"
 #include "waymark/sink.h"
 #include "waymark/status.h"
 #include "waymark/version.h"
+#include "waymark/waymarks.h"
 
 #endif
