@@ -376,14 +376,14 @@ static int unknown_command(const cli_command *const *table, int argc, const char
     int n = 0;
 
     snprintf(prefix, sizeof prefix, "%.40s ", argv[0]);
-    for (int i = 0; table[i] && i < MAX_COMMANDS; i++)
+    for (int i = 0; i < MAX_COMMANDS && table[i]; i++)
         if (strncmp(table[i]->name, prefix, strlen(prefix)) == 0) {
             fprintf(stderr, "waymark %s: %s%s%s one of these is needed:\n", argv[0],
                     argc > 1 ? "no '" : "", argc > 1 ? argv[1] : "", argc > 1 ? "';" : "");
             print_list(table, prefix, stderr);
             return CLI_USAGE;
         }
-    for (int i = 0; table[i] && i < MAX_COMMANDS; i++) {
+    for (int i = 0; i < MAX_COMMANDS && table[i]; i++) {
         snprintf(first[i], sizeof first[i], "%.*s", (int)strcspn(table[i]->name, " "),
                  table[i]->name);
         names[n++] = first[i];

@@ -2,11 +2,7 @@
 #include "commands.h"
 
 static const cli_command *const table[] = {
-    &cmd_demo,
-    &cmd_reproduce_peaked,
-    &cmd_reproduce_gaussian,
-    &cmd_version,
-    NULL,
+    &cmd_demo, &cmd_reproduce_peaked, &cmd_reproduce_gaussian, &cmd_version, NULL,
 };
 
 int main(int argc, char **argv)

@@ -3,7 +3,7 @@
 
 double wmi_sum_f64(const double *x, int64_t n)
 {
-    wmi_sum s = {0};
+    wmi_running_sum s = {0};
 
     for (int64_t i = 0; i < n; i++)
         wmi_sum_add(&s, x[i]);
@@ -12,7 +12,7 @@ double wmi_sum_f64(const double *x, int64_t n)
 
 double wmi_sum_f32(const float *x, int64_t n)
 {
-    wmi_sum s = {0};
+    wmi_running_sum s = {0};
 
     for (int64_t i = 0; i < n; i++)
         wmi_sum_add(&s, (double)x[i]);
@@ -21,7 +21,7 @@ double wmi_sum_f32(const float *x, int64_t n)
 
 /* From the sums of d and d^2, d = x - mean: the first would be 0 but for the rounding of the mean,
  * which this takes out again (Chan, Golub and LeVeque 1983). */
-static double variance(const wmi_sum *d, const wmi_sum *d2, int64_t n)
+static double variance(const wmi_running_sum *d, const wmi_running_sum *d2, int64_t n)
 {
     const double sum = wmi_sum_value(d);
 
@@ -31,7 +31,7 @@ static double variance(const wmi_sum *d, const wmi_sum *d2, int64_t n)
 wmi_moments wmi_moments_f64(const double *x, int64_t n)
 {
     const double mean = n > 0 ? wmi_sum_f64(x, n) / (double)n : (double)NAN;
-    wmi_sum d1 = {0}, d2 = {0};
+    wmi_running_sum d1 = {0}, d2 = {0};
 
     for (int64_t i = 0; i < n; i++) {
         const double d = x[i] - mean;
@@ -45,7 +45,7 @@ wmi_moments wmi_moments_f64(const double *x, int64_t n)
 wmi_moments wmi_moments_f32(const float *x, int64_t n)
 {
     const double mean = n > 0 ? wmi_sum_f32(x, n) / (double)n : (double)NAN;
-    wmi_sum d1 = {0}, d2 = {0};
+    wmi_running_sum d1 = {0}, d2 = {0};
 
     for (int64_t i = 0; i < n; i++) {
         const double d = (double)x[i] - mean;
@@ -61,7 +61,7 @@ wmi_moments wmi_moments_f32(const float *x, int64_t n)
 double wmi_log_sum_exp(const double *x, int64_t n)
 {
     int64_t top = 0;
-    wmi_sum s = {0};
+    wmi_running_sum s = {0};
 
     if (n <= 0)
         return -(double)INFINITY;

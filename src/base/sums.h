@@ -9,11 +9,11 @@
 
 /* Neumaier's running sum: the error is about one rounding of the result plus n eps^2 sum |x|,
  * whatever the order and cancellation. Starts as {0}. */
-typedef struct wmi_sum {
+typedef struct wmi_running_sum {
     double sum, lost; /* lost: what rounding took from sum so far */
-} wmi_sum;
+} wmi_running_sum;
 
-static inline void wmi_sum_add(wmi_sum *s, double x)
+static inline void wmi_sum_add(wmi_running_sum *s, double x)
 {
     const double t = s->sum + x;
 
@@ -21,7 +21,7 @@ static inline void wmi_sum_add(wmi_sum *s, double x)
     s->sum = t;
 }
 
-static inline double wmi_sum_value(const wmi_sum *s)
+static inline double wmi_sum_value(const wmi_running_sum *s)
 {
     return isfinite(s->sum) ? s->sum + s->lost : s->sum; /* lost is NaN after an infinity */
 }

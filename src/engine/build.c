@@ -25,7 +25,8 @@ static wmi_node *leaf(wmi_graph *g, const char *op, const char *name, int rank, 
     if (rank < 0 || rank > WMI_MAX_RANK)
         return wmi_graph_fail(g, WM_ESHAPE, "%s '%s': rank %d, at most %d", op, name, rank,
                               WMI_MAX_RANK);
-    memcpy(attr.dim, dim, (size_t)rank * sizeof *dim);
+    if (rank > 0) /* a scalar may come with dim NULL */
+        memcpy(attr.dim, dim, (size_t)rank * sizeof *dim);
     nd = wmi_graph_append(g, op, 0, NULL, &attr, sizeof attr);
     wmi_node_rename(g, nd, name);
     return nd;
@@ -148,7 +149,8 @@ wmi_node *wmi_reshape(wmi_graph *g, wmi_node *x, int rank, const int64_t *dim)
 
     if (rank < 0 || rank > WMI_MAX_RANK)
         return wmi_graph_fail(g, WM_ESHAPE, "reshape: rank %d, at most %d", rank, WMI_MAX_RANK);
-    memcpy(attr.dim, dim, (size_t)rank * sizeof *dim);
+    if (rank > 0) /* a scalar may come with dim NULL */
+        memcpy(attr.dim, dim, (size_t)rank * sizeof *dim);
     return append1(g, "reshape", x, &attr, sizeof attr);
 }
 

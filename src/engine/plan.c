@@ -63,8 +63,8 @@ static size_t real_size(const wmi_node *nd)
     return nd->dtype == WMI_F32 ? sizeof(float) : sizeof(double);
 }
 
-/* Marks all that the marked nodes are computed from or, with by_gradient, only what their gradients flow
- * to: not labels. Iterative by ids: inputs always have smaller ids. */
+/* Marks all that the marked nodes are computed from or, with by_gradient, only what their gradients
+ * flow to: not labels. Iterative by ids: inputs always have smaller ids. */
 static void mark_ancestors(const planner *pl, bool *mark, bool by_gradient)
 {
     for (int64_t id = pl->n_nodes - 1; id >= 0; id--) {
@@ -404,7 +404,7 @@ static void assign(const planner *pl)
     }
 }
 
-static wm_status prepare_ops(wmi_program *p, wm_error *err)
+static wm_status prepare_ops(wmi_program *p, wmi_tuning *tuning, wm_error *err)
 {
     for (int64_t s = 0; s < p->n_steps; s++) {
         wmi_node *nd = p->steps[s].nd;
@@ -412,6 +412,8 @@ static wm_status prepare_ops(wmi_program *p, wm_error *err)
 
         nd->run = &p->run;
         if (nd->op->prepare && (st = nd->op->prepare(nd, err)))
+            return st;
+        if (tuning && (st = wmi_tune_node(tuning, nd, err)))
             return st;
     }
     return WM_OK;
@@ -432,7 +434,7 @@ wm_status wmi_plan(wmi_program *p, const wmi_compile_opts *opts, wm_error *err)
         (st = find_live(&pl, err)))
         goto done;
     find_wanted_gradients(&pl);
-    if ((st = prepare_ops(p, err)))
+    if ((st = prepare_ops(p, opts->tuning, err)))
         goto done;
     pl.n_buf = p->n_steps * KINDS;
     if ((st = wmi_alloc(&pl.buf, pl.n_buf, sizeof *pl.buf, "plan", err)))

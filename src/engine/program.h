@@ -5,6 +5,7 @@
 #define WMI_ENGINE_PROGRAM_H
 
 #include "engine/graph.h"
+#include "engine/tune.h"
 
 typedef struct wmi_program wmi_program;
 
@@ -15,6 +16,8 @@ typedef struct wmi_compile_opts {
     bool param_grads;             /* gradient of the loss for every parameter */
     wmi_node *const *grad_inputs; /* and for these inputs */
     int n_grad_inputs;
+    wmi_tuning *tuning; /* choices of convolution algorithms, looked up and added to; NULL: the
+                           fixed rule */
 } wmi_compile_opts;
 
 /* The graph must outlive the program and belongs to it alone. */

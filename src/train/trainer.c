@@ -431,7 +431,7 @@ static bool ended_from_outside(const trainer *t, double elapsed, wmi_train_resul
 static wm_status evaluate_and_keep(trainer *t, wm_error *err)
 {
     wmi_train_state *s = &t->state;
-    double loss, kl;
+    double loss = NAN, kl = NAN;
     wm_status st;
 
     if (s->average)

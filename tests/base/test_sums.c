@@ -11,7 +11,7 @@ static void cancellation_does_not_hurt_a_sum(void **state)
 {
     const double x[] = {1, 1e100, 1, -1e100}; /* Neumaier's own example: naive and Kahan give 0 */
     const float y[] = {1, 1e30F, 1, -1e30F};
-    wmi_sum tenths = {0};
+    wmi_running_sum tenths = {0};
 
     (void)state;
     assert_true(wmi_sum_f64(x, 4) == 2);

@@ -1,4 +1,6 @@
 /* test_safetensors.c - round trips, an independent reader, and files that must be refused. */
+#define _XOPEN_SOURCE 700 /* truncate */
+
 #include "check.h"
 
 #include <inttypes.h>
@@ -230,18 +232,16 @@ static void lengths_that_lie_are_refused(void **state)
 static void every_truncation_is_refused(void **state)
 {
     wmi_safetensors *s;
+    struct stat info;
     wm_error err;
-    char *all;
-    size_t n;
 
     (void)state;
     write_example(scratch("m"));
-    assert_ok(wmi_file_read(&all, &n, scratch("m"), 1 << 20, &err), err);
-    for (size_t k = 0; k < n; k++) {
-        assert_ok(wmi_file_write(scratch("cut"), all, k, &err), err);
-        assert_int_equal(wmi_safetensors_open(&s, scratch("cut"), &err), WM_EFORMAT);
+    assert_int_equal(stat(scratch("m"), &info), 0);
+    for (off_t k = info.st_size - 1; k >= 0; k--) {
+        assert_int_equal(truncate(scratch("m"), k), 0);
+        assert_int_equal(wmi_safetensors_open(&s, scratch("m"), &err), WM_EFORMAT);
     }
-    wmi_free(all);
     assert_int_equal(wmi_safetensors_open(&s, scratch("nowhere"), &err), WM_EIO);
     assert_int_equal(wmi_safetensors_open(&s, scratch_folder, &err), WM_EIO);
 }

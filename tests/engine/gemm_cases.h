@@ -9,6 +9,9 @@ void NAME(wmi_gemm_nn, BUILD)(int64_t m, int64_t n, int64_t k, const REAL *a, in
 void NAME(wmi_gemm_tn, BUILD)(int64_t m, int64_t n, int64_t k, const REAL *a, int64_t lda,
                               const REAL *b, int64_t ldb, int64_t step, REAL *c, int64_t ldc,
                               bool add);
+void NAME(wmi_gemm_windows, BUILD)(int64_t m, int64_t n, int64_t runs, int64_t len, const REAL *a,
+                                   int64_t lda, int64_t run_step, const REAL *panels, REAL *c,
+                                   int64_t ldc);
 int64_t NAME(wmi_panels_size, BUILD)(int64_t k, int64_t n);
 void NAME(wmi_pack_panels, BUILD)(int64_t k, int64_t n, const REAL *b, int64_t ldb, bool trans,
                                   REAL *panels);
@@ -72,9 +75,40 @@ static void NAME(all, BUILD)(void)
     for (size_t i = 0; i < sizeof sizes_m / sizeof *sizes_m; i++)
         for (size_t j = 0; j < sizeof sizes_n / sizeof *sizes_n; j++)
             for (size_t p = 0; p < sizeof sizes_k / sizeof *sizes_k; p++)
-                for (int form = 0; form < 8; form++)
+                for (int form = 0; form < 8; form++) {
                     NAME(one, BUILD)
-    (sizes_m[i], sizes_n[j], sizes_k[p], form & 1, form & 2, form & 4);
+                    (sizes_m[i], sizes_n[j], sizes_k[p], form & 1, form & 2, form & 4);
+                }
+}
+
+/* Windows of an image with 4 rows of 40: the same as rows that were gathered. */
+static void NAME(windows, BUILD)(void)
+{
+    enum { M = 17, ROW = 40, LEN = 5, RUNS = 4, STEP = 2, K = RUNS * LEN };
+    const int64_t n = 23, nr = NAME(wmi_panels_size, BUILD)(1, 1);
+    REAL *image = calloc(RUNS * ROW, sizeof *image), *a = calloc(M * K, sizeof *a);
+    REAL *b = calloc((size_t)(K * n), sizeof *b), *c = calloc((size_t)(M * n), sizeof *c);
+    REAL *d = calloc((size_t)(M * n), sizeof *d);
+    REAL *panels = calloc((size_t)NAME(wmi_panels_size, BUILD)(K, n), sizeof *panels);
+
+    assert_true(image && a && b && c && d && panels);
+    for (int i = 0; i < RUNS * ROW; i++)
+        image[i] = (REAL)uniform();
+    for (int64_t i = 0; i < K * n; i++)
+        b[i] = (REAL)uniform();
+    for (int i = 0; i < M; i++)
+        for (int p = 0; p < K; p++)
+            a[i * K + p] = image[p / LEN * ROW + i * STEP + p % LEN];
+    NAME(wmi_pack_panels, BUILD)(K, n, b, n, false, panels);
+    NAME(wmi_gemm_nn, BUILD)(M, n, K, a, K, panels, nr, K * nr, c, n, false);
+    NAME(wmi_gemm_windows, BUILD)(M, n, RUNS, LEN, image, STEP, ROW, panels, d, n);
+    assert_memory_equal(c, d, (size_t)(M * n) * sizeof *c);
+    free(image);
+    free(a);
+    free(b);
+    free(c);
+    free(d);
+    free(panels);
 }
 
 /* A plain row-major B does without packing, and gives the same bits as panels, however C is cut. */

@@ -15,6 +15,7 @@ enum {
     CG_ROWS_W =
         192, /* the same in the gradient of the weights, where it is the depth of a product */
     CG_DEPTH = 256, /* of a product: a panel stays in L1 */
+    CG_STEM = 16,   /* reals in a row of the window, up to which a convolution is a stem */
     CG_PARTS = 16,  /* sums over pixels are cut into at most so many, whatever the threads */
     CG_ALIGN = 64 / (int)sizeof(real)
 };
@@ -169,12 +170,73 @@ static void cg_finish(int64_t n, const real *g, const real *x, real slope, bool 
         }
 }
 
+/* ---- stems: the windows of a row of pixels are read where they stand, in a padded copy of the
+ * image
+ * ---- */
+
+static bool cg_stem(const wmi_conv_shape *s)
+{
+    return s->kw * s->ci <= CG_STEM && !cg_pointwise(s);
+}
+
+static int64_t cg_padded_row(const wmi_conv_shape *s) /* reals */
+{
+    return ((s->ow - 1) * s->stride + s->kw) * s->ci;
+}
+
+static int64_t cg_padded_image(const wmi_conv_shape *s)
+{
+    return round_up(((s->oh - 1) * s->stride + s->kh) * cg_padded_row(s), CG_ALIGN);
+}
+
+static void cg_pad_image(const wmi_conv_shape *s, const real *x, real slope, real *to)
+{
+    const int64_t row = cg_padded_row(s), left = s->pad_left * s->ci;
+    const int64_t inside = min64(s->w * s->ci, row - left);
+
+    memset(to, 0, (size_t)cg_padded_image(s) * sizeof *to);
+    for (int64_t y = 0; y < min64(s->h, (s->oh - 1) * s->stride + s->kh - s->pad_top); y++) {
+        real *restrict out = to + (y + s->pad_top) * row + left;
+        const real *restrict in = x + y * s->w * s->ci;
+
+        for (int64_t i = 0; i < inside; i++)
+            out[i] = in[i] > 0 ? in[i] : slope * in[i];
+    }
+}
+
+/* Rows [first, first + count) of A by way of the padded image, of which *have is in `padded`. */
+static void cg_stem_gather(const wmi_conv_shape *s, const real *x, real slope, int64_t first,
+                           int64_t count, real *a, real *padded, int64_t *have)
+{
+    const int64_t depth = cg_window(s), len = s->kw * s->ci, row = cg_padded_row(s);
+
+    for (int64_t p = 0, run; p < count; p += run) {
+        const int64_t image = (first + p) / (s->oh * s->ow), oy = (first + p) / s->ow % s->oh;
+        const int64_t ox = (first + p) % s->ow;
+
+        if (image != *have)
+            cg_pad_image(s, x + image * s->h * s->w * s->ci, slope, padded);
+        *have = image;
+        run = min64(count - p, s->ow - ox);
+        for (int64_t ky = 0; ky < s->kh; ky++)
+            cg_copy_runs(len, run, padded + (oy * s->stride + ky) * row + ox * s->stride * s->ci,
+                         s->stride * s->ci, a + p * depth + ky * len, depth);
+    }
+}
+
 /* ---- scratch, in reals ---- */
 
 /* Images whose gradients one thread gathers at a time. */
 static int64_t cg_group(const wmi_conv_shape *s)
 {
     return max64(1, CG_ROWS / max64(1, s->oh * s->ow));
+}
+
+/* Pixels of a block in the gradient of the weights: while the sums are small, so few that dy stays
+ * in L1. */
+static int64_t cg_rows_w(const wmi_conv_shape *s)
+{
+    return cg_window(s) <= 64 ? CG_ROWS_W / 3 : CG_ROWS_W;
 }
 
 static int64_t cg_parts(const wmi_conv_shape *s)
@@ -188,13 +250,14 @@ static int64_t cg_own(const wmi_conv_shape *s, wmi_conv_pass pass) /* of each th
 
     switch (pass) {
     case WMI_CONV_FORWARD:
-        return round_up(CG_ROWS * depth, CG_ALIGN);
+        return cg_stem(s) ? cg_padded_image(s) : round_up(CG_ROWS * depth, CG_ALIGN);
     case WMI_CONV_GRAD_X:
         return round_up(CG_ROWS * round_up(depth, VL), CG_ALIGN) +
                round_up(cg_group(s) * s->h * s->w * s->ci, CG_ALIGN);
     default:
-        return round_up(CG_ROWS_W * depth, CG_ALIGN) +
-               round_up(VNAME(panels_size)(CG_ROWS_W, s->co), CG_ALIGN);
+        return round_up(cg_rows_w(s) * depth, CG_ALIGN) +
+               round_up(VNAME(panels_size)(cg_rows_w(s), s->co), CG_ALIGN) +
+               (cg_stem(s) ? cg_padded_image(s) : 0);
     }
 }
 
@@ -217,6 +280,23 @@ static size_t cg_scratch(const wmi_conv_shape *s, wmi_conv_pass pass, int thread
 
 /* ---- passes ---- */
 
+/* Output rows [first, last) of the batch by one thread. */
+static void cg_stem_forward(const wmi_conv_shape *s, const real *x, const real *panels, real slope,
+                            int64_t first, int64_t last, real *y, real *padded)
+{
+    const int64_t row = cg_padded_row(s);
+
+    for (int64_t r = first; r < last; r++) {
+        const int64_t image = r / s->oh, oy = r % s->oh;
+
+        if (r == first || oy == 0)
+            cg_pad_image(s, x + image * s->h * s->w * s->ci, slope, padded);
+        VNAME(gemm_windows)
+        (s->ow, s->co, s->kh, s->kw * s->ci, padded + oy * s->stride * row, s->stride * s->ci, row,
+         panels, y + r * s->ow * s->co, s->co);
+    }
+}
+
 static void cg_forward(const wmi_conv_shape *s, const real *x, const real *w, real *y, real slope,
                        real *scratch, int threads)
 {
@@ -230,16 +310,20 @@ static void cg_forward(const wmi_conv_shape *s, const real *x, const real *w, re
         const int id = thread_id(), team = team_size();
         real *buf = bufs + id * own;
 
-        for (int64_t b = share(blocks, id, team); b < share(blocks, id + 1, team); b++) {
-            const int64_t p = b * CG_ROWS, rows = min64(CG_ROWS, pixels - p);
-            const real *a = x + p * s->ci;
+        if (cg_stem(s))
+            cg_stem_forward(s, x, panels, slope, share(s->n * s->oh, id, team),
+                            share(s->n * s->oh, id + 1, team), y, buf);
+        else
+            for (int64_t b = share(blocks, id, team); b < share(blocks, id + 1, team); b++) {
+                const int64_t p = b * CG_ROWS, rows = min64(CG_ROWS, pixels - p);
+                const real *a = x + p * s->ci;
 
-            if (!cg_pointwise(s) || slope != 1) {
-                cg_gather(s, x, slope, p, rows, buf);
-                a = buf;
+                if (!cg_pointwise(s) || slope != 1) {
+                    cg_gather(s, x, slope, p, rows, buf);
+                    a = buf;
+                }
+                cg_product(rows, s->co, depth, a, depth, panels, y + p * s->co, s->co, false);
             }
-            cg_product(rows, s->co, depth, a, depth, panels, y + p * s->co, s->co, false);
-        }
     }
 }
 
@@ -284,27 +368,34 @@ static void cg_grad_w(const wmi_conv_shape *s, const real *x, const real *dy, re
                       bool add, real *scratch, int threads)
 {
     const int64_t depth = cg_window(s), size = depth * s->co, pixels = cg_pixels(s);
-    const int64_t parts = cg_parts(s), own = cg_own(s, WMI_CONV_GRAD_W);
+    const int64_t parts = cg_parts(s), block = cg_rows_w(s), own = cg_own(s, WMI_CONV_GRAD_W);
     real *sums = scratch, *bufs = sums + cg_shared(s, WMI_CONV_GRAD_W);
 
 #pragma omp parallel num_threads(threads)
     {
         const int id = thread_id(), team = team_size();
-        real *buf = bufs + id * own, *packed = buf + round_up(CG_ROWS_W * depth, CG_ALIGN);
+        real *buf = bufs + id * own, *packed = buf + round_up(block * depth, CG_ALIGN);
+        real *padded = packed + round_up(VNAME(panels_size)(block, s->co), CG_ALIGN);
+        int64_t have = -1;
 
         for (int64_t part = share(parts, id, team); part < share(parts, id + 1, team); part++) {
             const int64_t p1 = pixels * (part + 1) / parts;
             real *sum = sums + part * size;
 
             memset(sum, 0, (size_t)size * sizeof *sum);
-            for (int64_t p = pixels * part / parts; p < p1; p += CG_ROWS_W) {
-                const int64_t rows = min64(CG_ROWS_W, p1 - p);
+            for (int64_t p = pixels * part / parts; p < p1; p += block) {
+                const int64_t rows = min64(block, p1 - p);
                 const real *a = x + p * s->ci, *b = dy + p * s->co;
 
-                if (!cg_pointwise(s) || slope != 1) {
+                if (cg_stem(s)) {
+                    cg_stem_gather(s, x, slope, p, rows, buf, padded, &have);
+                    a = buf;
+                } else if (!cg_pointwise(s) || slope != 1) {
                     cg_gather(s, x, slope, p, rows, buf);
                     a = buf;
                 }
+                for (int64_t i = 0; i < rows * s->co; i += CG_ALIGN)
+                    prefetch(b, rows * s->co + i);
                 if (s->co % VL) {
                     VNAME(pack_panels)(rows, s->co, b, s->co, false, packed);
                     GEMM_TN(depth, s->co, rows, a, depth, packed, GEMM_NR, rows * GEMM_NR, sum,

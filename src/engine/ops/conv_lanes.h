@@ -47,6 +47,17 @@ ALWAYS_INLINE void store_lanes(real *p, vreal v, const int lanes)
     }
 }
 
+/* Hints: the address may lie behind the end of the array. */
+ALWAYS_INLINE void prefetch(const real *p, int64_t offset)
+{
+    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)offset * sizeof *p), 0, 2);
+}
+
+ALWAYS_INLINE void prefetch_write(const real *p, int64_t offset)
+{
+    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)offset * sizeof *p), 1, 2);
+}
+
 ALWAYS_INLINE int64_t min64(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -20,10 +20,11 @@
 /* Rows and columns of C that the kernel holds in registers. 32 registers (AVX-512, arm64) take
  * 12 x 2 vectors of C, 16 take 6 x 2; both leave room for two of B and a broadcast of A. */
 #if defined(__AVX512F__) || defined(__aarch64__)
-enum { GEMM_MR = 12, GEMM_NR = 2 * VL };
+#define GEMM_MAX_MR 12
 #else
-enum { GEMM_MR = 6, GEMM_NR = 2 * VL };
+#define GEMM_MAX_MR 6
 #endif
+enum { GEMM_MR = GEMM_MAX_MR, GEMM_NR = 2 * VL };
 
 /* A is row-major: element (i, p) at a[i * lda + p]. */
 void VNAME(gemm_nn)(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, const real *b,
@@ -31,6 +32,12 @@ void VNAME(gemm_nn)(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda,
 /* A is given as its transpose: element (i, p) at a[p * lda + i]. */
 void VNAME(gemm_tn)(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, const real *b,
                     int64_t ldb, int64_t step, real *c, int64_t ldc, bool add);
+
+/* Rows of A are windows of an image and may overlap: `runs` pieces of len reals, run_step apart, so
+ * that element (i, p) is a[i * lda + p / len * run_step + p % len]. B is packed, of depth runs *
+ * len. */
+void VNAME(gemm_windows)(int64_t m, int64_t n, int64_t runs, int64_t len, const real *a,
+                         int64_t lda, int64_t run_step, const real *panels, real *c, int64_t ldc);
 
 #define GEMM_NN VNAME(gemm_nn) /* as callers write it */
 #define GEMM_TN VNAME(gemm_tn)

@@ -10,9 +10,20 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-ALWAYS_INLINE void kernel(const int mr, const int nv, const bool trans, int64_t k, const real *a,
-                          int64_t lda, const real *b, int64_t ldb, real *c, int64_t ldc, bool add)
+enum { SMALL_B = 8 * 1024 }; /* bytes of a B that lives in L1 beside the rest */
+
+/* Where the operands stand; see gemm.h. The depth is cut into `runs` pieces of k, `run_step` apart
+ * in A and consecutive in B: one piece but for convolution windows. */
+typedef struct operands {
+    const real *a, *b;
+    int64_t lda, ldb, k;
+    int64_t runs, run_step;
+} operands;
+
+ALWAYS_INLINE void kernel(const int mr, const int nv, const bool trans, const operands o, real *c,
+                          int64_t ldc, bool add)
 {
+    const real *b = o.b;
     vreal acc[GEMM_MR][2];
 
 #pragma GCC unroll 12
@@ -20,21 +31,25 @@ ALWAYS_INLINE void kernel(const int mr, const int nv, const bool trans, int64_t 
 #pragma GCC unroll 2
         for (int v = 0; v < nv; v++)
             acc[i][v] = add ? vload(c + i * ldc + v * VL) : (vreal){0};
-    for (int64_t p = 0; p < k; p++) {
-        vreal bv[2];
+    for (int64_t run = 0; run < o.runs; run++) {
+        const real *a = o.a + run * o.run_step;
+
+        for (int64_t p = 0; p < o.k; p++) {
+            vreal bv[2];
 
 #pragma GCC unroll 2
-        for (int v = 0; v < nv; v++)
-            bv[v] = vload(b + v * VL);
-#pragma GCC unroll 12
-        for (int i = 0; i < mr; i++) {
-            const vreal ai = vsplat(trans ? a[i] : a[i * lda]);
-#pragma GCC unroll 2
             for (int v = 0; v < nv; v++)
-                acc[i][v] += ai * bv[v];
+                bv[v] = vload(b + v * VL);
+#pragma GCC unroll 12
+            for (int i = 0; i < mr; i++) {
+                const vreal ai = vsplat(trans ? a[i] : a[i * o.lda]);
+#pragma GCC unroll 2
+                for (int v = 0; v < nv; v++)
+                    acc[i][v] += ai * bv[v];
+            }
+            a += trans ? o.lda : 1;
+            b += o.ldb;
         }
-        a += trans ? lda : 1;
-        b += ldb;
     }
 #pragma GCC unroll 12
     for (int i = 0; i < mr; i++)
@@ -43,13 +58,13 @@ ALWAYS_INLINE void kernel(const int mr, const int nv, const bool trans, int64_t 
             vstore(c + i * ldc + v * VL, acc[i][v]);
 }
 
-/* One block of rows; mr becomes a constant. */
-ALWAYS_INLINE void block(int mr, const int nv, const bool trans, int64_t k, const real *a,
-                         int64_t lda, const real *b, int64_t ldb, real *c, int64_t ldc, bool add)
+/* mr becomes a constant. */
+ALWAYS_INLINE void block_of(int64_t mr, const int nv, const bool trans, const operands o, real *c,
+                            int64_t ldc, bool add)
 {
 #define CASE(r)                                                                                    \
     case r:                                                                                        \
-        kernel(r <= GEMM_MR ? r : 1, nv, trans, k, a, lda, b, ldb, c, ldc, add);                   \
+        kernel(r, nv, trans, o, c, ldc, add);                                                      \
         break;
     switch (mr) {
         CASE(1)
@@ -58,7 +73,7 @@ ALWAYS_INLINE void block(int mr, const int nv, const bool trans, int64_t k, cons
         CASE(4)
         CASE(5)
         CASE(6)
-#if defined(__AVX512F__) || defined(__aarch64__)
+#if GEMM_MAX_MR == 12
         CASE(7)
         CASE(8)
         CASE(9)
@@ -66,73 +81,79 @@ ALWAYS_INLINE void block(int mr, const int nv, const bool trans, int64_t k, cons
         CASE(11)
         CASE(12)
 #endif
+    default:
+        break;
     }
 #undef CASE
 }
 
-/* m rows of one panel, nv vectors wide. The rows are cut into equal blocks, since a block of one or
- * two rows runs at a fraction of the speed: 14 is 5 + 5 + 4, not 6 + 6 + 2. */
-ALWAYS_INLINE void panel(int64_t m, const int nv, const bool trans, int64_t k, const real *a,
-                         int64_t lda, const real *b, int64_t ldb, real *c, int64_t ldc, bool add)
+/* mr rows of C and at most GEMM_NR columns. A number of columns that fills no vector goes through a
+ * block of scratch. */
+ALWAYS_INLINE void block(int64_t mr, int64_t nc, const bool trans, const operands o, real *c,
+                         int64_t ldc, bool add)
 {
-    int64_t blocks = (m + GEMM_MR - 1) / GEMM_MR;
-
-    for (int64_t i = 0; i < m; blocks--) {
-        const int64_t mr = (m - i + blocks - 1) / blocks;
-
-        block((int)mr, nv, trans, k, trans ? a + i : a + i * lda, lda, b, ldb, c + i * ldc, ldc,
-              add);
-        i += mr;
-    }
-}
-
-/* A panel with a number of columns that fills no vector goes through a block of scratch. */
-static void ragged_panel(int64_t m, int64_t n, const bool trans, int64_t k, const real *a,
-                         int64_t lda, const real *b, int64_t ldb, real *c, int64_t ldc, bool add)
-{
-    for (int64_t i = 0; i < m; i += GEMM_MR) {
-        const int64_t mr = m - i < GEMM_MR ? m - i : GEMM_MR;
-        const real *ai = trans ? a + i : a + i * lda;
+    if (nc >= GEMM_NR) {
+        block_of(mr, 2, trans, o, c, ldc, add);
+    } else if (nc == VL) {
+        block_of(mr, 1, trans, o, c, ldc, add);
+    } else {
         real t[GEMM_MR * GEMM_NR] = {0};
 
         if (add)
-            for (int64_t r = 0; r < mr; r++)
-                memcpy(t + r * GEMM_NR, c + (i + r) * ldc, (size_t)n * sizeof *t);
-        if (n > VL)
-            panel(mr, 2, trans, k, ai, lda, b, ldb, t, GEMM_NR, add);
+            for (int64_t i = 0; i < mr; i++)
+                memcpy(t + i * GEMM_NR, c + i * ldc, (size_t)nc * sizeof *t);
+        if (nc > VL)
+            block_of(mr, 2, trans, o, t, GEMM_NR, add);
         else
-            panel(mr, 1, trans, k, ai, lda, b, ldb, t, GEMM_NR, add);
-        for (int64_t r = 0; r < mr; r++)
-            memcpy(c + (i + r) * ldc, t + r * GEMM_NR, (size_t)n * sizeof *t);
+            block_of(mr, 1, trans, o, t, GEMM_NR, add);
+        for (int64_t i = 0; i < mr; i++)
+            memcpy(c + i * ldc, t + i * GEMM_NR, (size_t)nc * sizeof *t);
     }
 }
 
-ALWAYS_INLINE void gemm(const bool trans, int64_t m, int64_t n, int64_t k, const real *a,
-                        int64_t lda, const real *b, int64_t ldb, int64_t step, real *c, int64_t ldc,
-                        bool add)
+/* Rows are cut into equal blocks, since a block of one or two rows runs at a fraction of the speed:
+ * 14 is 5 + 5 + 4, not 6 + 6 + 2. A panel serves all rows while it is in L1; where all of B fits
+ * there, the rows of C are written one block after the other, which memory likes better. */
+ALWAYS_INLINE void gemm(const bool trans, int64_t m, int64_t n, const operands o, int64_t step,
+                        real *c, int64_t ldc, bool add)
 {
-    for (int64_t j = 0; j < n; j += GEMM_NR, b += step) {
-        const int64_t nc = n - j;
+    const int64_t blocks = (m + GEMM_MR - 1) / GEMM_MR;
+    const int64_t rows = blocks ? m / blocks : 0, longer = blocks ? m % blocks : 0;
+    const bool small_b = o.runs * o.k * n * (int64_t)sizeof(real) <= SMALL_B;
+    const int64_t width = small_b ? n : GEMM_NR; /* columns at a time */
 
-        if (nc >= GEMM_NR)
-            panel(m, 2, trans, k, a, lda, b, ldb, c + j, ldc, add);
-        else if (nc == VL)
-            panel(m, 1, trans, k, a, lda, b, ldb, c + j, ldc, add);
-        else
-            ragged_panel(m, nc, trans, k, a, lda, b, ldb, c + j, ldc, add);
-    }
+    for (int64_t j0 = 0; j0 < n; j0 += width)
+        for (int64_t q = 0, i = 0; q < blocks; q++) {
+            const int64_t mr = rows + (q < longer);
+
+            for (int64_t j = j0; j < n && j < j0 + width; j += GEMM_NR) {
+                operands at = o;
+
+                at.a = trans ? o.a + i : o.a + i * o.lda;
+                at.b = o.b + j / GEMM_NR * step;
+                block(mr, n - j, trans, at, c + i * ldc + j, ldc, add);
+            }
+            i += mr;
+        }
 }
 
 void VNAME(gemm_nn)(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, const real *b,
                     int64_t ldb, int64_t step, real *c, int64_t ldc, bool add)
 {
-    gemm(false, m, n, k, a, lda, b, ldb, step, c, ldc, add);
+    gemm(false, m, n, (operands){a, b, lda, ldb, k, 1, 0}, step, c, ldc, add);
 }
 
 void VNAME(gemm_tn)(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, const real *b,
                     int64_t ldb, int64_t step, real *c, int64_t ldc, bool add)
 {
-    gemm(true, m, n, k, a, lda, b, ldb, step, c, ldc, add);
+    gemm(true, m, n, (operands){a, b, lda, ldb, k, 1, 0}, step, c, ldc, add);
+}
+
+void VNAME(gemm_windows)(int64_t m, int64_t n, int64_t runs, int64_t len, const real *a,
+                         int64_t lda, int64_t run_step, const real *panels, real *c, int64_t ldc)
+{
+    gemm(false, m, n, (operands){a, panels, lda, GEMM_NR, len, runs, run_step},
+         runs * len * GEMM_NR, c, ldc, false);
 }
 
 int64_t VNAME(panels_size)(int64_t k, int64_t n)

@@ -34,9 +34,10 @@ enum {
     STRIP = 8,                        /* tiles of a strip at most */
     STRIP_COLS = STRIP * TILE + 2,    /* pixels that they read in one row */
     BUF = POINTS * STRIP_COLS * LINE, /* reals: a strip between its two one-dimensional passes */
-    K_BLOCK = 256,                    /* input channels per product: a panel of U stays in L1 */
-    CHUNK_BYTES = 330 * 1024,         /* V and M of a chunk: two thirds of a small L2 */
-    GRAD_W_TILES = 96                 /* tiles per product in the gradient of the weights */
+    W_BLOCK = 8,
+    K_BLOCK = 256,            /* input channels per product: a panel of U stays in L1 */
+    CHUNK_BYTES = 330 * 1024, /* V and M of a chunk: two thirds of a small L2 */
+    GRAD_W_TILES = 60         /* tiles per product in the gradient of the weights */
 };
 
 /* ---- one-dimensional transforms; r is a constant wherever they are inlined ---- */
@@ -275,17 +276,6 @@ typedef struct points {
     int64_t slot, stride;
 } points;
 
-/* Hints: the address may lie behind the end of the array. */
-ALWAYS_INLINE void prefetch(const real *p, int64_t offset)
-{
-    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)offset * sizeof *p), 0, 2);
-}
-
-ALWAYS_INLINE void prefetch_write(const real *p, int64_t offset)
-{
-    __builtin_prefetch((const void *)((uintptr_t)p + (uintptr_t)offset * sizeof *p), 1, 2);
-}
-
 /* Columns of the strip through the vertical transform: buf[i][column][LINE]. */
 ALWAYS_INLINE void columns_to_points(const int r, const bool grad, const bool leaky,
                                      const int vectors, const int tail, const real *const *row,
@@ -363,17 +353,11 @@ ALWAYS_INLINE void tile_to_points(const int r, const bool grad, const int vector
  * column outside of the image when left is 1. */
 ALWAYS_INLINE void line_to_points(const bool grad, const bool leaky, const int vectors,
                                   const int tail, const strip *st, const real *const *row, int left,
-                                  int64_t inside, int64_t cols, int64_t stride, real slope,
-                                  int64_t ahead, const points *out, place at, int64_t c, real *buf)
+                                  int64_t inside, int64_t stride, real slope, int64_t ahead,
+                                  const points *out, place at, int64_t c, real *buf)
 {
     const int n_i = st->ry + 2;
 
-    for (int i = 0; i < n_i; i++) { /* columns outside of the image */
-        if (left)
-            memset(buf + (i * STRIP_COLS) * LINE, 0, LINE * sizeof *buf);
-        for (int64_t x = left + inside; x < cols; x++)
-            memset(buf + (i * STRIP_COLS + x) * LINE, 0, LINE * sizeof *buf);
-    }
     WITH_CONSTANT(st->ry, columns_to_points, grad, leaky, vectors, tail, row, inside, stride, slope,
                   ahead, buf + left * LINE)
     for (int t = 0; t < st->tiles; t++) {
@@ -399,6 +383,13 @@ static void strip_to_points(const grid *g, const strip *st, const pixels *in, co
     const int64_t ahead = TILE * g->w * in->c; /* the strip below, or the next image */
     const real *row[POINTS];
 
+    for (int i = 0; i < st->ry + 2; i++) { /* columns outside of the image stay zero */
+        real *line = buf + i * STRIP_COLS * LINE;
+
+        memset(line, 0, (size_t)(left * LINE) * sizeof *line);
+        memset(line + (left + inside) * LINE, 0,
+               (size_t)((cols - left - inside) * LINE) * sizeof *line);
+    }
     for (int64_t c = 0; c < in->c; c += LINE) {
         const int64_t width = min64(LINE, in->c - c);
 
@@ -412,20 +403,20 @@ static void strip_to_points(const grid *g, const strip *st, const pixels *in, co
             const int tail = (int)(width - (vectors - 1) * VL);
 
             if (in->grad)
-                line_to_points(true, false, vectors, tail, st, row, left, inside, cols, in->c,
-                               in->slope, ahead, out, at, c, buf);
+                line_to_points(true, false, vectors, tail, st, row, left, inside, in->c, in->slope,
+                               ahead, out, at, c, buf);
             else
-                line_to_points(false, true, vectors, tail, st, row, left, inside, cols, in->c,
-                               in->slope, ahead, out, at, c, buf);
+                line_to_points(false, true, vectors, tail, st, row, left, inside, in->c, in->slope,
+                               ahead, out, at, c, buf);
         } else if (in->grad) {
-            line_to_points(true, false, LINE_V, VL, st, row, left, inside, cols, in->c, in->slope,
-                           ahead, out, at, c, buf);
+            line_to_points(true, false, LINE_V, VL, st, row, left, inside, in->c, in->slope, ahead,
+                           out, at, c, buf);
         } else if (in->slope != 1) {
-            line_to_points(false, true, LINE_V, VL, st, row, left, inside, cols, in->c, in->slope,
-                           ahead, out, at, c, buf);
+            line_to_points(false, true, LINE_V, VL, st, row, left, inside, in->c, in->slope, ahead,
+                           out, at, c, buf);
         } else {
-            line_to_points(false, false, LINE_V, VL, st, row, left, inside, cols, in->c, in->slope,
-                           ahead, out, at, c, buf);
+            line_to_points(false, false, LINE_V, VL, st, row, left, inside, in->c, in->slope, ahead,
+                           out, at, c, buf);
         }
     }
 }
@@ -460,46 +451,48 @@ ALWAYS_INLINE void points_to_columns(const int r, const int vectors, int n_j, co
 }
 
 /* ... and through the horizontal one, n_k rows of r pixels. */
-ALWAYS_INLINE void columns_to_pixels(const int r, const bool plain, const int vectors,
-                                     const int tail, int n_k, const real *buf, const result *out,
-                                     int64_t at, int64_t row_stride)
+ALWAYS_INLINE void columns_to_pixels(const int r, const bool gated, const bool add,
+                                     const int vectors, const int tail, int n_k, const real *buf,
+                                     real *y, const real *gate, real slope, int64_t stride,
+                                     int64_t row_stride)
 {
-    for (int k = 0; k < n_k; k++, at += row_stride) {
+    for (int k = 0; k < n_k; k++) {
 #pragma GCC unroll 4
         for (int j = 0; j < r; j++) {
-            prefetch_write(out->p, at + TILE * row_stride + j * out->c);
-            if (!plain && out->gate)
-                prefetch(out->gate, at + TILE * row_stride + j * out->c);
+            prefetch_write(y, TILE * row_stride + j * stride);
+            if (gated)
+                prefetch(gate, TILE * row_stride + j * stride);
         }
 #pragma GCC unroll 1
         for (int v = 0; v < vectors; v++) {
-            vreal p[POINTS], y[TILE];
+            vreal p[POINTS], out[TILE];
             const int lanes = v == vectors - 1 ? tail : VL;
 
 #pragma GCC unroll 6
             for (int j = 0; j < r + 2; j++)
                 p[j] = vload(buf + (k * POINTS + j) * LINE + v * VL);
-            outputs(r, p, y);
+            outputs(r, p, out);
 #pragma GCC unroll 4
             for (int j = 0; j < r; j++) {
-                const int64_t i = at + j * out->c + v * VL;
+                real *to = y + j * stride + v * VL;
 
-                if (!plain) {
-                    if (out->gate)
-                        y[j] = where_positive(load_lanes(out->gate + i, lanes), y[j],
-                                              out->slope * y[j]);
-                    if (out->add)
-                        y[j] += load_lanes(out->p + i, lanes);
-                }
-                store_lanes(out->p + i, y[j], lanes);
+                if (gated)
+                    out[j] = where_positive(load_lanes(gate + j * stride + v * VL, lanes), out[j],
+                                            slope * out[j]);
+                if (add)
+                    out[j] += load_lanes(to, lanes);
+                store_lanes(to, out[j], lanes);
             }
         }
+        y += row_stride;
+        if (gated)
+            gate += row_stride;
     }
 }
 
-ALWAYS_INLINE void line_to_pixels(const bool plain, const int vectors, const int tail,
-                                  const grid *g, const strip *st, const points *m, place at,
-                                  const result *out, int64_t c, real *buf)
+ALWAYS_INLINE void line_to_pixels(const bool gated, const bool add, const int vectors,
+                                  const int tail, const grid *g, const strip *st, const points *m,
+                                  place at, const result *out, int64_t c, real *buf)
 {
     for (int t = 0; t < st->tiles; t++) {
         const bool last = t == st->tiles - 1 && st->rx_last < TILE;
@@ -508,8 +501,9 @@ ALWAYS_INLINE void line_to_pixels(const bool plain, const int vectors, const int
         const int64_t pixel = (st->image * g->h + st->y0) * g->w + st->x0 + t * TILE;
 
         WITH_CONSTANT(st->ry, points_to_columns, vectors, rx + 2, from, m->slot, buf)
-        WITH_CONSTANT(rx, columns_to_pixels, plain, vectors, tail, st->ry, buf, out,
-                      pixel * out->c + c, g->w * out->c)
+        WITH_CONSTANT(rx, columns_to_pixels, gated, add, vectors, tail, st->ry, buf,
+                      out->p + pixel * out->c + c, gated ? out->gate + pixel * out->c + c : NULL,
+                      out->slope, out->c, g->w * out->c)
     }
 }
 
@@ -518,16 +512,20 @@ static void strip_to_pixels(const grid *g, const strip *st, const points *m, pla
 {
     for (int64_t c = 0; c < out->c; c += LINE) {
         const int64_t width = min64(LINE, out->c - c);
+        const int vectors = (int)ceil_div(width, VL), tail = (int)(width - (vectors - 1) * VL);
 
-        if (width < LINE) {
-            const int vectors = (int)((width + VL - 1) / VL);
-            line_to_pixels(false, vectors, (int)(width - (vectors - 1) * VL), g, st, m, at, out, c,
-                           buf);
-        } else if (out->gate || out->add) {
-            line_to_pixels(false, LINE_V, VL, g, st, m, at, out, c, buf);
-        } else {
-            line_to_pixels(true, LINE_V, VL, g, st, m, at, out, c, buf);
-        }
+        if (out->gate && out->add)
+            line_to_pixels(true, true, vectors, tail, g, st, m, at, out, c, buf);
+        else if (out->gate && width == LINE)
+            line_to_pixels(true, false, LINE_V, VL, g, st, m, at, out, c, buf);
+        else if (out->gate)
+            line_to_pixels(true, false, vectors, tail, g, st, m, at, out, c, buf);
+        else if (out->add)
+            line_to_pixels(false, true, vectors, tail, g, st, m, at, out, c, buf);
+        else if (width == LINE)
+            line_to_pixels(false, false, LINE_V, VL, g, st, m, at, out, c, buf);
+        else
+            line_to_pixels(false, false, vectors, tail, g, st, m, at, out, c, buf);
     }
 }
 
@@ -535,40 +533,46 @@ static void strip_to_pixels(const grid *g, const strip *st, const points *m, pla
 
 /* U of channels [k0, k1) of one panel of outputs: u[q][panel][k][GEMM_NR], zeros beyond co. The
  * product goes from ci to co channels; with turned, w (3, 3, co, ci) is that of the forward
- * convolution, to be turned by 180 degrees and transposed. */
+ * convolution, to be turned by 180 degrees and transposed. Only the first n_i x n_j points are
+ * made. */
 static void weights_to_points(const real *w, bool turned, int64_t ci, int64_t co, int64_t panel,
-                              int64_t k0, int64_t k1, int64_t slot, real *u)
+                              int64_t k0, int64_t k1, int n_i, int n_j, int64_t slot, real *u)
 {
     const int64_t c0 = panel * GEMM_NR, width = min64(GEMM_NR, co - c0);
 
-    for (int64_t k = k0; k < k1; k++) {
-        real g[9][GEMM_NR];
+    for (int64_t k = k0; k < k1; k += W_BLOCK) {
+        const int64_t depth = min64(W_BLOCK, k1 - k);
+        real g[W_BLOCK][9][GEMM_NR];
 
         if (width < GEMM_NR)
             memset(g, 0, sizeof g);
         for (int tap = 0; tap < 9; tap++)
-            if (turned)
+            if (turned) /* along the rows of w, which are far apart */
                 for (int64_t c = 0; c < width; c++)
-                    g[tap][c] = w[((8 - tap) * co + c0 + c) * ci + k];
+                    for (int64_t b = 0; b < depth; b++)
+                        g[b][tap][c] = w[((8 - tap) * co + c0 + c) * ci + k + b];
             else
-                memcpy(g[tap], w + (tap * ci + k) * co + c0, (size_t)width * sizeof **g);
-        for (int v = 0; v < 2; v++) {
-            vreal t[3][POINTS];
+                for (int64_t b = 0; b < depth; b++)
+                    memcpy(g[b][tap], w + (tap * ci + k + b) * co + c0, (size_t)width * sizeof *w);
+        for (int64_t b = 0; b < depth; b++)
+            for (int v = 0; v < 2; v++) {
+                real *to = u + (panel * ci + k + b) * GEMM_NR + v * VL;
+                vreal t[3][POINTS];
 
-            for (int x = 0; x < 3; x++) {
-                const vreal col[3] = {vload(g[x] + v * VL), vload(g[3 + x] + v * VL),
-                                      vload(g[6 + x] + v * VL)};
-                weight_points(col, t[x]);
-            }
-            for (int i = 0; i < POINTS; i++) {
-                const vreal line[3] = {t[0][i], t[1][i], t[2][i]};
-                vreal p[POINTS];
+                for (int x = 0; x < 3; x++) {
+                    const vreal col[3] = {vload(g[b][x] + v * VL), vload(g[b][3 + x] + v * VL),
+                                          vload(g[b][6 + x] + v * VL)};
+                    weight_points(col, t[x]);
+                }
+                for (int i = 0; i < n_i; i++) {
+                    const vreal line[3] = {t[0][i], t[1][i], t[2][i]};
+                    vreal p[POINTS];
 
-                weight_points(line, p);
-                for (int j = 0; j < POINTS; j++)
-                    vstore(u + (i * POINTS + j) * slot + (panel * ci + k) * GEMM_NR + v * VL, p[j]);
+                    weight_points(line, p);
+                    for (int j = 0; j < n_j; j++)
+                        vstore(to + (i * POINTS + j) * slot, p[j]);
+                }
             }
-        }
     }
 }
 
@@ -614,7 +618,7 @@ static int64_t slot_size(int64_t reals)
 /* Parts of the scratch, in reals. Forward and gradient of the input have U for all threads, then V
  * and M for each. M[q] is written where V[q - 1] was: POINTS^2 + 1 slots hold both. */
 typedef struct layout {
-    int64_t ci, co, cip, cop; /* channels of the product, and rounded up to vectors */
+    int64_t ci, co, cip, cop, cov; /* channels of the product, and rounded up to vectors */
     int64_t u_slot, slot;
     int64_t chunk;         /* strips */
     int64_t u, zeros, own; /* sizes */
@@ -641,12 +645,20 @@ static layout plan_conv(const grid *g, int64_t ci, int64_t co, int threads)
 
 /* The gradient of the weights has V and the points of dy for all threads, twice: while one chunk is
  * multiplied, the next is transformed. Then dU and, for each thread, a buffer. */
+static int64_t padded_row(int64_t channels)
+{
+    const int64_t row = round_up(channels, VL);
+
+    return row % (4 * LINE) ? row : row + LINE;
+}
+
 static layout plan_grad_w(const grid *g, int64_t ci, int64_t co)
 {
-    layout l = {.ci = ci, .co = co, .cip = round_up(ci, VL), .cop = round_up(co, VL)};
+    layout l = {
+        .ci = ci, .co = co, .cip = padded_row(ci), .cop = round_up(co, VL), .cov = padded_row(co)};
 
     l.chunk = ceil_div(GRAD_W_TILES, g->part);
-    l.slot = slot_size(l.chunk * g->part * (l.cip + l.cop));
+    l.slot = slot_size(l.chunk * g->part * (l.cip + l.cov));
     l.u_slot = slot_size(ci * l.cop);
     l.u = Q * l.u_slot;
     l.zeros = round_up(g->w * ci, LINE);
@@ -708,6 +720,8 @@ static void conv_chunk(const grid *g, const layout *l, int64_t first, int64_t la
 
         prefetch_share(in->p, y1 * in->c, y2 * in->c, q);
         prefetch_share(out->p, y0 * out->c, y1 * out->c, q);
+        if (out->gate)
+            prefetch_share(out->gate, y0 * out->c, y1 * out->c, q);
         rows_with_point(g, &ch, q, &lo, &hi);
         for (int64_t k = 0; k < l->ci; k += K_BLOCK)
             GEMM_NN(hi - lo, l->cop, min64(K_BLOCK, l->ci - k), v.p + q * l->slot + lo * l->cip + k,
@@ -726,6 +740,8 @@ static void conv(const wmi_conv_shape *s, const real *w, bool turned, const pixe
     const grid g = make_grid(s);
     const layout l = plan_conv(&g, x->c, out->c, threads);
     const int64_t panels = ceil_div(l.co, GEMM_NR);
+    const int n_i = g.rows == 1 ? g.r_last_row + 2 : POINTS; /* points that some tile has */
+    const int n_j = g.cols == 1 ? g.r_last_col + 2 : POINTS;
     real *u = scratch, *zeros = u + l.u, *own = zeros + l.zeros;
     pixels in = *x;
 
@@ -738,7 +754,7 @@ static void conv(const wmi_conv_shape *s, const real *w, bool turned, const pixe
         const int64_t s0 = share(g.strips, id, team), s1 = share(g.strips, id + 1, team);
 
         for (int64_t p = 0; p < panels; p++)
-            weights_to_points(w, turned, l.ci, l.co, p, k0, k1, l.u_slot, u);
+            weights_to_points(w, turned, l.ci, l.co, p, k0, k1, n_i, n_j, l.u_slot, u);
 #pragma omp barrier
         for (int64_t i = s0; i < s1; i += l.chunk)
             conv_chunk(&g, &l, i, min64(i + l.chunk, s1), s1, &in, u, out, own + id * l.own);
@@ -794,7 +810,7 @@ void VNAME(winograd_grad_w)(const wmi_conv_shape *s, const real *x, const real *
             const int64_t jobs = 2 * (ch.last - ch.first);
             real *v = v2 + i % 2 * Q * l.slot;
             const points vx = {v, l.slot, l.cip};
-            const points vy = {v + l.chunk * g.part * l.cip, l.slot, l.cop};
+            const points vy = {v + l.chunk * g.part * l.cip, l.slot, l.cov};
 
             for (int64_t j = share(jobs, id, team); j < share(jobs, id + 1, team); j++) {
                 const int64_t index = ch.first + j / 2;
@@ -815,7 +831,7 @@ void VNAME(winograd_grad_w)(const wmi_conv_shape *s, const real *x, const real *
 
                 rows_with_point(&g, &ch, (int)q, &lo, &hi);
                 GEMM_TN(l.ci, min64(GEMM_NR, l.cop - c), hi - lo, vx.p + q * l.slot + lo * l.cip,
-                        l.cip, vy.p + q * l.slot + lo * l.cop + c, l.cop, GEMM_NR,
+                        l.cip, vy.p + q * l.slot + lo * l.cov + c, l.cov, GEMM_NR,
                         du + q * l.u_slot + c, l.cop, true);
             }
         }
