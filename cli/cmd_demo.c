@@ -88,7 +88,9 @@ static wm_status print_table(const demo_row *rows, wm_error *err)
 static wm_status draw(const cli_call *call, const demo_row *rows, wm_error *err)
 {
     const char *const names[] = {"one ratio", "telescope", "convex"};
-    double at[N_ROWS], mi[N_ROWS], k[BRIDGES], loss[BRIDGES];
+    static const char *const losses_of[] = {"one ratio", "bridge 0", "bridge 1", "bridge 2",
+                                            "bridge 3"};
+    double at[N_ROWS], mi[N_ROWS], k[BRIDGES + 1], loss[BRIDGES + 1];
     wm_panel *panel;
     wm_figure *f;
     wm_status st = wm_figure_new(&f, "demo", "One ratio against the telescope", err);
@@ -107,18 +109,18 @@ static wm_status draw(const cli_call *call, const demo_row *rows, wm_error *err)
     wm_panel_y_line(panel, TRUTH, "truth");
     wm_panel_series(panel,
                     &(wm_series){.name = "", .mark = WM_MARK_BARS, .n = N_ROWS, .x = at, .y = mi});
-    for (int b = 0; b < BRIDGES; b++) {
+    for (int b = 0; b <= BRIDGES; b++) { /* the one ratio, then the bridges */
         k[b] = b;
-        loss[b] = rows[1].got.bridge[b].loss;
+        loss[b] = b ? rows[1].got.bridge[b - 1].loss : rows[0].got.bridge[0].loss;
     }
-    panel = wm_figure_panel(f, "Held-out logistic loss of each bridge");
-    wm_panel_axes(panel, "bridge", "loss (0: saturated, 1.386: chance)", 0);
-    wm_panel_x_range(panel, -0.6, BRIDGES - 0.4);
+    panel = wm_figure_panel(f, "Held-out logistic loss");
+    wm_panel_axes(panel, NULL, "0: saturated, 1.386: chance", 0);
+    wm_panel_x_ticks(panel, k, losses_of, BRIDGES + 1);
+    wm_panel_x_range(panel, -0.6, BRIDGES + 0.6);
     wm_panel_y_range(panel, 0, 1.5);
     wm_panel_y_line(panel, 2 * log(2), "chance");
-    wm_panel_y_line(panel, rows[0].got.bridge[0].loss, "the one ratio");
     wm_panel_series(
-        panel, &(wm_series){.name = "", .mark = WM_MARK_BARS, .n = BRIDGES, .x = k, .y = loss});
+        panel, &(wm_series){.name = "", .mark = WM_MARK_BARS, .n = BRIDGES + 1, .x = k, .y = loss});
     st = wm_run_folder_figure(call->run, f, call->sink, err);
     wm_figure_free(f);
     return st;

@@ -483,6 +483,7 @@ void wmi_figure_script(const wm_figure *f, FILE *out)
           "set tics nomirror out scale 0.6 textcolor rgb '#222222'\n"
           "set grid lt 1 lc rgb '#E4E4E4' lw 1\n"
           "set style fill noborder\n"
+          "set boxwidth 0.8 relative\n"
           "set bars small\n"
           "set key samplen 2 spacing 1.1\n"
           "set multiplot",
