@@ -312,11 +312,12 @@ wm_status wmi_ratio_fit_convex(wm_ratio *r, const wmi_ratio_rows *rows, const wm
     const double start = wmi_clock(opts->sink);
     const wmi_convex_opts o = {opts->model == WM_RATIO_QUADRATIC, opts->refine, opts->seed,
                                opts->sink, opts->stop};
+    const int64_t drawn = rows->n_train[0] < 32768 ? rows->n_train[0] : 32768; /* of N(0, I) */
     wmi_convex_data data = {
         .dim = d,
         .n0_train = rows->n_train[0],
         .n0_valid = rows->n_valid[0],
-        .nm_train = rows->normal_q ? rows->n_train[0] : rows->n_train[1],
+        .nm_train = rows->normal_q ? drawn : rows->n_train[1],
         .nm_valid = rows->normal_q ? rows->n_valid[0] : rows->n_valid[1],
         .x0_train = rows->train[0],
         .x0_valid = rows->valid[0],

@@ -19,7 +19,7 @@
 
 enum {
     CHUNK = 1024,       /* rows of each class in one run of the program */
-    TRIAL_ROWS = 32768, /* of each class, at most, for the first gradient */
+    TRIAL_ROWS = 16384, /* of each class, at most, for the first gradient */
     VALID_ROWS = 16384,
 };
 
@@ -31,6 +31,10 @@ typedef struct rows {
 } rows;
 
 typedef struct refiner {
+    const wmi_convex_data *data;
+    const wm_alphas *alphas;
+    int64_t k;         /* the bridge */
+    uint64_t seed;     /* of its pairing */
     int64_t d, n_free; /* length of b */
     bool quadratic;
     double *mu, *l; /* (d), (d, d): x = mu + L z */
@@ -51,12 +55,15 @@ static int64_t free_length(int64_t d, bool quadratic)
 
 /* ---- rows ---- */
 
-/* Rows of waymarks k and k + 1 of one set, in whitened coordinates. */
-static wm_status draw_rows(const refiner *r, rows *out, const wm_alphas *alphas, int64_t k,
-                           int64_t n, int64_t n0, const double *x0, int64_t nm, const double *xm,
-                           uint64_t seed, wm_error *err)
+/* n rows of waymarks k and k + 1, of the training or the held-out set, in whitened coordinates. */
+static wm_status draw_rows(const refiner *r, rows *out, bool valid, int64_t n, wm_error *err)
 {
-    const int64_t d = r->d;
+    const wmi_convex_data *data = r->data;
+    const double *x0 = valid ? data->x0_valid : data->x0_train;
+    const double *xm = valid ? data->xm_valid : data->xm_train;
+    const int64_t n0 = valid ? data->n0_valid : data->n0_train;
+    const int64_t nm = valid ? data->nm_valid : data->nm_train;
+    const int64_t d = r->d, k = r->k;
     int64_t *row0 = NULL, *rowm = NULL;
     double *z = NULL;
     wm_status st;
@@ -68,13 +75,13 @@ static wm_status draw_rows(const refiner *r, rows *out, const wm_alphas *alphas,
         (st = wmi_alloc(&rowm, out->n, sizeof *rowm, "rows", err)) ||
         (st = wmi_alloc(&z, CHUNK * d, sizeof *z, "rows", err)))
         goto done;
-    wm_pairing_draw(seed, k, n0, nm, out->n, row0, rowm);
+    wm_pairing_draw(r->seed + valid, k, n0, nm, out->n, row0, rowm);
     for (int side = 0; side < 2; side++)
         for (int64_t first = 0; first < out->n; first += CHUNK) {
             float *to = (side ? out->den : out->num) + first * d;
 
             for (int64_t i = 0; i < CHUNK; i++) {
-                wm_waymark_linear_f64(alphas->alpha[k + side], d, x0 + row0[first + i] * d,
+                wm_waymark_linear_f64(r->alphas->alpha[k + side], d, x0 + row0[first + i] * d,
                                       xm + rowm[first + i] * d, z + i * d);
                 for (int64_t j = 0; j < d; j++)
                     z[i * d + j] -= r->mu[j];
@@ -90,11 +97,18 @@ done:
     return st;
 }
 
-/* Mean and Cholesky factor of both waymarks' rows together, from the training rows. */
-static wm_status find_whitening(refiner *r, const wmi_convex_data *data, const wm_alphas *alphas,
-                                int64_t k, uint64_t seed, wm_error *err)
+static void free_rows(rows *r)
 {
-    const int64_t d = r->d, n = data->n0_train < 20000 ? data->n0_train : 20000;
+    wmi_free(r->num);
+    wmi_free(r->den);
+    *r = (rows){0};
+}
+
+/* Mean and Cholesky factor of both waymarks' rows together, from the training rows. */
+static wm_status find_whitening(refiner *r, wm_error *err)
+{
+    const wmi_convex_data *data = r->data;
+    const int64_t d = r->d, n = data->n0_train < TRIAL_ROWS ? data->n0_train : TRIAL_ROWS;
     int64_t *row0 = NULL, *rowm = NULL;
     double *x = NULL;
     wm_status st;
@@ -103,9 +117,9 @@ static wm_status find_whitening(refiner *r, const wmi_convex_data *data, const w
         (st = wmi_alloc(&rowm, n, sizeof *rowm, "rows", err)) ||
         (st = wmi_alloc(&x, 2 * n * d, sizeof *x, "rows", err)))
         goto done;
-    wm_pairing_draw(seed, k, data->n0_train, data->nm_train, n, row0, rowm);
+    wm_pairing_draw(r->seed, r->k, data->n0_train, data->nm_train, n, row0, rowm);
     for (int64_t i = 0; i < 2 * n; i++) {
-        wm_waymark_linear_f64(alphas->alpha[k + i % 2], d, data->x0_train + row0[i / 2] * d,
+        wm_waymark_linear_f64(r->alphas->alpha[r->k + i % 2], d, data->x0_train + row0[i / 2] * d,
                               data->xm_train + rowm[i / 2] * d, x + i * d);
         for (int64_t j = 0; j < d; j++)
             r->mu[j] += x[i * d + j] / (double)(2 * n);
@@ -206,10 +220,10 @@ static void load_chunk(const refiner *r, const rows *from, int64_t i)
     memcpy(r->x + CHUNK * r->d, from->den + i * CHUNK * r->d, bytes);
 }
 
-/* Mean logistic loss over the first n rows and its gradient. */
-static double loss_and_gradient(refiner *r, int64_t n, const double *b, double *g, wm_error *err)
+/* Mean logistic loss over the training rows and its gradient. */
+static double loss_and_gradient(refiner *r, const double *b, double *g, wm_error *err)
 {
-    const int64_t chunks = n / CHUNK;
+    const int64_t chunks = r->train.n / CHUNK;
     double loss = 0;
 
     load_free(r, b);
@@ -227,7 +241,7 @@ static double loss_and_gradient(refiner *r, int64_t n, const double *b, double *
 static double ridge_objective(void *ctx, const double *b, double *g, wm_error *err)
 {
     refiner *r = ctx;
-    double loss = loss_and_gradient(r, r->train.n, b, g, err);
+    double loss = loss_and_gradient(r, b, g, err);
 
     for (int64_t i = 0; i < r->n_free; i++) {
         const double diff = b[i] - r->start[i];
@@ -358,12 +372,11 @@ typedef struct trial {
 static wm_status worth_refining(refiner *r, trial *t, bool *yes, wm_error *err)
 {
     static const double steps[] = {4, 1, 0.25};
-    const int64_t n = r->train.n < TRIAL_ROWS ? r->train.n : TRIAL_ROWS;
     wm_error inner = {0};
     double mean, gain;
 
     *yes = false;
-    loss_and_gradient(r, n, r->start, t->g, &inner);
+    loss_and_gradient(r, r->start, t->g, &inner);
     if (inner.code) {
         if (err)
             *err = inner;
@@ -432,7 +445,12 @@ static wm_status choose(refiner *r, double *start, double *work, wmi_convex_brid
         (st = held_out(r, start, t.before, &bridge->valid_loss, err)) ||
         (st = worth_refining(r, &t, &yes, err)))
         goto done;
-    if (yes) {
+    if (yes) { /* now with all rows */
+        if (r->train.n < r->data->n0_train) {
+            free_rows(&r->train);
+            if ((st = draw_rows(r, &r->train, false, r->data->n0_train, err)))
+                goto done;
+        }
         if ((st = follow_ridge(r, &t, bridge, err)))
             goto done;
         if (isfinite(bridge->ridge))
@@ -452,8 +470,15 @@ wm_status wmi_refine_bridge(const wmi_convex_data *data, const wm_alphas *alphas
                             wm_error *err)
 {
     const int64_t d = data->dim;
+    const int64_t n_train = data->n0_train < TRIAL_ROWS ? data->n0_train : TRIAL_ROWS;
     const int64_t n_valid = data->n0_valid < VALID_ROWS ? data->n0_valid : VALID_ROWS;
-    refiner r = {.d = d, .quadratic = opts->quadratic, .n_free = free_length(d, opts->quadratic)};
+    refiner r = {.data = data,
+                 .alphas = alphas,
+                 .k = k,
+                 .seed = opts->seed,
+                 .d = d,
+                 .quadratic = opts->quadratic,
+                 .n_free = free_length(d, opts->quadratic)};
     double *start = NULL, *work = NULL;
     wm_status st;
 
@@ -463,12 +488,8 @@ wm_status wmi_refine_bridge(const wmi_convex_data *data, const wm_alphas *alphas
         (st = wmi_alloc(&r.l, d * d, sizeof *r.l, "whitening", err)) ||
         (st = wmi_alloc(&start, r.n_free, sizeof *start, "refinement", err)) ||
         (st = wmi_alloc(&work, 2 * d * d, sizeof *work, "refinement", err)) ||
-        (st = find_whitening(&r, data, alphas, k, opts->seed, err)) ||
-        (st = draw_rows(&r, &r.train, alphas, k, data->n0_train, data->n0_train, data->x0_train,
-                        data->nm_train, data->xm_train, opts->seed, err)) ||
-        (st = draw_rows(&r, &r.valid, alphas, k, n_valid, data->n0_valid, data->x0_valid,
-                        data->nm_valid, data->xm_valid, opts->seed + 1, err)) ||
-        (st = build(&r, err)))
+        (st = find_whitening(&r, err)) || (st = draw_rows(&r, &r.train, false, n_train, err)) ||
+        (st = draw_rows(&r, &r.valid, true, n_valid, err)) || (st = build(&r, err)))
         goto done;
     st = choose(&r, start, work, bridge, err);
 done:
@@ -477,10 +498,8 @@ done:
     wmi_params_free(r.params);
     wmi_free(r.grad);
     wmi_free(r.theta);
-    wmi_free(r.valid.den);
-    wmi_free(r.valid.num);
-    wmi_free(r.train.den);
-    wmi_free(r.train.num);
+    free_rows(&r.valid);
+    free_rows(&r.train);
     wmi_free(work);
     wmi_free(start);
     wmi_free(r.l);
