@@ -85,11 +85,13 @@ typedef struct wm_ratio_opts {
     wm_ratio_objective objective; /**< default logistic */
     wm_ratio_optimizer optimizer; /**< default auto */
     wm_ratio_scaling scaling;     /**< default standard */
-    bool normal_q; /**< q is N(0, I), drawn afresh at every step; pm must then be NULL and scaling
-                      NONE */
-    bool refine;   /**< convex: test the moments and refine; default true */
-    bool spread;   /**< Adam: every row draws its bridge, instead of coupled trajectories */
-    int64_t batch; /**< Adam: waymark samples in a step; default 1024 */
+    bool normal_q;  /**< q is N(0, I), drawn afresh at every step; pm must then be NULL and scaling
+                       NONE */
+    bool refine;    /**< convex: test the moments and refine; default true */
+    bool calibrate; /**< Adam, logistic or multinomial: refit slope and offset of every bridge on
+                       the held-out rows, which mends over- and underfitting; default true */
+    bool spread;    /**< Adam: every row draws its bridge, instead of coupled trajectories */
+    int64_t batch;  /**< Adam: waymark samples in a step; default 1024 */
     int64_t iterations; /**< Adam: default 20000 */
     int64_t eval_every; /**< Adam: steps between evaluations; 0 (default): an epoch */
     int64_t

@@ -64,6 +64,7 @@ static wm_ratio_opts fit_opts(const gaussian_job *job, const reproduce_settings 
     o.lr = job->lr;
     o.average = job->average;
     o.stop_saturated = false; /* the single ratio is meant to fail, in full */
+    o.calibrate = job->method == GAUSSIAN_TRE && !job->papers;
     o.seed = s->seed;
     o.sink = s->sink;
     o.stop = s->stop;

@@ -10,6 +10,98 @@
 #include "train/convex.h"
 #include "train/trainer.h"
 
+enum { HELD_OUT = 10000 };            /* rows at most: plenty for two numbers a bridge */
+static const double SATURATED = 0.02; /* logistic loss */
+
+/* ---- held-out rows ---- */
+
+/* Scores of the bridges at held-out rows of their own waymarks. */
+typedef struct held_out {
+    int64_t n;
+    double *num, *den; /* (m, n): bridge k at waymark k, and at waymark k + 1 */
+} held_out;
+
+static void free_held_out(held_out *h)
+{
+    wmi_free(h->num);
+    wmi_free(h->den);
+}
+
+static wm_status score_held_out(held_out *h, const wm_ratio *r, const wmi_ratio_rows *rows,
+                                wm_error *err)
+{
+    const int64_t d = rows->dim, m = r->info.bridges;
+    const int64_t n = rows->n_valid[0] < HELD_OUT ? rows->n_valid[0] : HELD_OUT;
+    double *xm = NULL, *x = NULL, *s = NULL;
+    wm_status st;
+
+    *h = (held_out){.n = n};
+    if ((st = wmi_alloc(&h->num, m * n, sizeof *h->num, "held-out scores", err)) ||
+        (st = wmi_alloc(&h->den, m * n, sizeof *h->den, "held-out scores", err)) ||
+        (st = wmi_alloc(&xm, n * d, sizeof *xm, "held-out rows", err)) ||
+        (st = wmi_alloc(&x, n * d, sizeof *x, "held-out rows", err)) ||
+        (st = wmi_alloc(&s, m * n, sizeof *s, "held-out scores", err)))
+        goto done;
+    wmi_ratio_rows_q(rows, true, 0, n, xm);
+    for (int64_t j = 0; j <= m; j++) { /* waymark j: numerator of bridge j, denominator of j - 1 */
+        wm_waymark_linear_f64(r->alphas.alpha[j], n * d, rows->valid[0], xm, x);
+        if ((st = wmi_ratio_scores(r, n, x, s, err)))
+            goto done;
+        if (j < m)
+            memcpy(h->num + j * n, s + j * n, (size_t)n * sizeof *s);
+        if (j > 0)
+            memcpy(h->den + (j - 1) * n, s + (j - 1) * n, (size_t)n * sizeof *s);
+    }
+done:
+    wmi_free(s);
+    wmi_free(x);
+    wmi_free(xm);
+    return st;
+}
+
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+/* Loss, accuracy and mean log-ratio of every bridge from its held-out scores. */
+static void evaluate_bridges(wm_ratio *r, const held_out *h)
+{
+    const int64_t m = r->info.bridges, n = h->n;
+
+    r->info.held_out_loss = 0;
+    for (int64_t k = 0; k < m; k++) {
+        wm_ratio_bridge *b = &r->bridges[k];
+
+        b->loss = b->accuracy = b->mean_log_ratio = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const double num = h->num[k * n + i], den = h->den[k * n + i];
+
+            b->loss += (softplus(-num) + softplus(den)) / (double)n;
+            b->accuracy += 0.5 * ((num > 0) + (den < 0)) / (double)n;
+            b->mean_log_ratio += num / (double)n;
+        }
+        r->info.held_out_loss += b->loss / (double)m;
+    }
+}
+
+/* Slope and offset of every bridge that is not saturated: there held-out rows cannot tell. */
+static void calibrate_bridges(wm_ratio *r, held_out *h)
+{
+    for (int64_t k = 0; k < r->info.bridges; k++) {
+        double *num = h->num + k * h->n, *den = h->den + k * h->n;
+        wmi_calibration *c = &r->calibration[k];
+
+        if (r->bridges[k].loss < SATURATED)
+            continue;
+        *c = wmi_calibrate(h->n, num, den);
+        for (int64_t i = 0; i < h->n; i++) {
+            num[i] = c->slope * num[i] + c->offset;
+            den[i] = c->slope * den[i] + c->offset;
+        }
+    }
+}
+
 /* ---- Adam ---- */
 
 /* The trainer's source: rows as float, gathered by the pairing of the step. */
@@ -202,6 +294,7 @@ wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *rows, const wm_r
     float *theta = NULL;
     wmi_bridge_eval *last = NULL;
     wmi_train_result result;
+    held_out held = {0};
     wm_status st;
 
     if ((st = wm_chain_new(&chain, m, &r->alphas, rows->dim, NULL, err)) ||
@@ -220,7 +313,15 @@ wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *rows, const wm_r
     r->info.held_out_loss = result.best_loss;
     r->info.seconds = result.seconds;
     say_how_it_ended(r, &result, opts);
+    if (opts->calibrate &&
+        (opts->objective == WM_OBJECTIVE_LOGISTIC || opts->objective == WM_OBJECTIVE_MULTINOMIAL)) {
+        if ((st = score_held_out(&held, r, rows, err)))
+            goto done;
+        calibrate_bridges(r, &held);
+        evaluate_bridges(r, &held);
+    }
 done:
+    free_held_out(&held);
     wmi_free(last);
     wmi_free(theta);
     free_source(&own);
@@ -246,53 +347,6 @@ static void store_bridge(wm_ratio *r, int64_t k, const wmi_convex_bridge *b)
 
     for (int64_t i = 0; i < d; i++)
         memcpy(a + i * d, b->q + i * d, (size_t)(i + 1) * sizeof *a); /* the lower triangle */
-}
-
-static double softplus(double x)
-{
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
-/* Loss, accuracy and mean log-ratio of every bridge at held-out rows. */
-static wm_status evaluate_bridges(wm_ratio *r, const wmi_ratio_rows *rows, wm_error *err)
-{
-    const int64_t d = rows->dim, m = r->info.bridges;
-    const int64_t n = rows->n_valid[0] < 4096 ? rows->n_valid[0] : 4096;
-    double *xm = NULL, *x = NULL, *s = NULL;
-    wm_status st;
-
-    if ((st = wmi_alloc(&xm, n * d, sizeof *xm, "evaluation", err)) ||
-        (st = wmi_alloc(&x, n * d, sizeof *x, "evaluation", err)) ||
-        (st = wmi_alloc(&s, m * n, sizeof *s, "evaluation", err)))
-        goto done;
-    wmi_ratio_rows_q(rows, true, 0, n, xm);
-    for (int64_t j = 0; j <= m; j++) { /* rows of waymark j: numerator of j, denominator of j - 1 */
-        wm_waymark_linear_f64(r->alphas.alpha[j], n * d, rows->valid[0], xm, x);
-        if ((st = wmi_ratio_scores(r, n, x, s, err)))
-            goto done;
-        for (int64_t i = 0; i < n; i++) {
-            if (j < m) {
-                const double num = s[j * n + i];
-
-                r->bridges[j].loss += softplus(-num) / (double)n;
-                r->bridges[j].accuracy += 0.5 * (num > 0) / (double)n;
-                r->bridges[j].mean_log_ratio += num / (double)n;
-            }
-            if (j > 0) {
-                const double den = s[(j - 1) * n + i];
-
-                r->bridges[j - 1].loss += softplus(den) / (double)n;
-                r->bridges[j - 1].accuracy += 0.5 * (den < 0) / (double)n;
-            }
-        }
-    }
-    for (int64_t k = 0; k < m; k++)
-        r->info.held_out_loss += r->bridges[k].loss / (double)m;
-done:
-    wmi_free(s);
-    wmi_free(x);
-    wmi_free(xm);
-    return st;
 }
 
 static wm_status draw_q(double **out, const wmi_ratio_rows *rows, bool valid, int64_t n,
@@ -327,6 +381,7 @@ wm_status wmi_ratio_fit_convex(wm_ratio *r, const wmi_ratio_rows *rows, const wm
     };
     wmi_convex_bridge *bridges = NULL;
     double *q_train = NULL, *q_valid = NULL, *store = NULL;
+    held_out held = {0};
     wm_status st;
 
     if (rows->normal_q && opts->refine) {
@@ -352,8 +407,11 @@ wm_status wmi_ratio_fit_convex(wm_ratio *r, const wmi_ratio_rows *rows, const wm
     r->info.convex = true;
     r->info.finished = true;
     r->info.seconds = wmi_clock(opts->sink) - start;
-    st = evaluate_bridges(r, rows, err);
+    if ((st = score_held_out(&held, r, rows, err)))
+        goto done;
+    evaluate_bridges(r, &held);
 done:
+    free_held_out(&held);
     wmi_free(store);
     wmi_free(bridges);
     wmi_free(q_valid);
