@@ -9,7 +9,7 @@ A server for bench/run, like bench/ours.c: one command a line on stdin, one JSON
     peak                   memory of this process: {"peak_kb": ..., "base_kb": ...}
     quit
 
-VARIANT is LAYOUT/ADAM for the networks (nchw or nhwc; foreach or loop) and FORM/ADAM for the quadratic bridges.
+VARIANT is LAYOUT/ADAM for the networks (nchw or nhwc, +trace through torch.jit; foreach or loop) and FORM/ADAM for the quadratic bridges.
 Run with --threads N. The choices made here, and why, are in bench/README.md.
 """
 import argparse
@@ -153,12 +153,13 @@ def adam(net, foreach):
     return torch.optim.Adam(groups, lr=LEARNING_RATE, foreach=foreach)
 
 
-def training(net, x, n_num, foreach):
+def training(net, x, n_num, foreach, trace=False):
     opt = adam(net, foreach)
+    scores = torch.jit.trace(net, x) if trace else net
 
     def step():
         opt.zero_grad(set_to_none=True)
-        loss = logistic_loss(net(x), n_num)
+        loss = logistic_loss(scores(x), n_num)
         loss.backward()
         opt.step()
         return loss
@@ -166,12 +167,13 @@ def training(net, x, n_num, foreach):
     return step
 
 
-def input_gradient(net, x):
+def input_gradient(net, x, trace):
     net.requires_grad_(False)
     x.requires_grad_(True)
+    scores = torch.jit.trace(net, x) if trace else net
 
     def step():
-        total = net(x).sum()
+        total = scores(x).sum()
         torch.autograd.grad(total, x)
         return total
 
@@ -181,9 +183,10 @@ def input_gradient(net, x):
 def variants(name):
     if name in QUADRATIC:
         return ["%s/%s" % (f, a) for f in ("full", "half", "dot") for a in ("foreach", "loop")]
+    layouts = ["nchw", "nhwc", "nchw+trace", "nhwc+trace"]
     if name.startswith("inputgrad"):
-        return ["nchw", "nhwc"]
-    return ["%s/%s" % (f, a) for f in ("nchw", "nhwc") for a in ("foreach", "loop")]
+        return layouts
+    return ["%s/foreach" % f for f in layouts] + ["nchw/loop", "nhwc/loop"]
 
 
 def build(name, variant):
@@ -195,12 +198,15 @@ def build(name, variant):
         m, rows, d = QUADRATIC[name]
         return training(Quadratic(m, d, form), torch.randn(m, rows, d), rows // 2, foreach)
     m, rows, window, stride, stem, blocks, dense = NETWORKS[name]
-    nhwc = form == "nhwc"
+    nhwc = form.startswith("nhwc")
     net = CondResNet(m, window, stride, stem, blocks, dense, nhwc)
     x = torch.randn(m * rows, 1, 28, 28)
     if nhwc:
         x = x.contiguous(memory_format=torch.channels_last)
-    return input_gradient(net, x) if name.startswith("inputgrad") else training(net, x, rows // 2, foreach)
+    trace = form.endswith("+trace")
+    if name.startswith("inputgrad"):
+        return input_gradient(net, x, trace)
+    return training(net, x, rows // 2, foreach, trace)
 
 
 def timed(step, k):
@@ -215,7 +221,7 @@ def fastest(name):
     seconds = {}
     for variant in variants(name):
         step = build(name, variant)
-        timed(step, 2)
+        timed(step, 3)  # the second and third calls of a traced network still compile
         k = max(1, math.ceil(0.2 / timed(step, 1)[0]))
         seconds[variant] = min(timed(step, k)[0] / k for _ in range(4))
         del step

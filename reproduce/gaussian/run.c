@@ -190,7 +190,7 @@ static wm_status draw(reproduce_result *out, const gaussian_job *jobs, const gau
                       int n, wm_error *err)
 {
     const gaussian_job *last = &jobs[0];
-    double truth[] = {0, 0}, k[16], kl[16], own[16];
+    double truth[] = {0, 0}, k[16] = {0}, kl[16] = {0}, own[16] = {0};
     wm_panel *panel;
     wm_figure *f;
     int at = 0;
@@ -298,8 +298,8 @@ static wm_status find_preset(const preset **out, const char *name, wm_error *err
 wm_status reproduce_gaussian(reproduce_result *out, const reproduce_settings *settings,
                              wm_error *err)
 {
-    gaussian_job jobs[MAX_JOBS];
-    gaussian_outcome outcomes[MAX_JOBS];
+    gaussian_job jobs[MAX_JOBS] = {0};
+    gaussian_outcome outcomes[MAX_JOBS] = {0};
     const preset *chosen;
     int n;
     wm_status st;

@@ -135,7 +135,7 @@ static double tilt(peaked_loss loss, const peaked_bridge *b, double theta)
  * quadratic interpolation where it is safe, else bisection. About ten evaluations. */
 static double root(peaked_loss loss, const peaked_bridge *b, double lo, double hi)
 {
-    double x1 = lo, x2 = hi, x3 = hi, f1 = tilt(loss, b, lo), f2 = tilt(loss, b, hi), f3 = f2;
+    double x1 = lo, x2 = hi, x3 = hi, f1 = tilt(loss, b, lo), f2 = tilt(loss, b, hi), f3;
     const double tol = 1e-12;
     double t = 0.5;
 

@@ -109,7 +109,7 @@ wm_status peaked_squares(const peaked_chain *chain, uint64_t seed, int64_t n, in
     for (int64_t k = 0; k <= chain->bridges; k++) /* coupled: the same pairs at every waymark */
         wm_waymark_linear_f64(chain->alpha[k], n, wm_data_rows(x0), wm_data_rows(xm), u + k * n);
     for (int64_t i = 0; i < (chain->bridges + 1) * n; i++)
-        u[i] *= u[i];
+        u[i] *= u[i]; /* NOLINT(clang-analyzer-core.uninitialized.Assign): written just above */
 done:
     wm_data_free(x0);
     wm_data_free(xm);

@@ -63,7 +63,8 @@ typedef enum wmi_phase { WMI_FORWARD, WMI_BACKWARD } wmi_phase;
 #define WMI_KEEP_OUT (1u << 15)
 
 /* Flags of an op. */
-#define WMI_OP_WRITES_FRESH 1u /* obeys nd->fresh itself; else the engine zeroes fresh gradients   \
+#define WMI_OP_WRITES_FRESH                                                                        \
+    1u                         /* obeys nd->fresh itself; else the engine zeroes fresh gradients   \
                                 */
 #define WMI_OP_INPLACE 2u      /* val may share in[0]'s memory when nobody else reads in[0] */
 #define WMI_OP_INPLACE_GRAD 4u /* in[0]->grad, when fresh, may share grad's memory */

@@ -61,6 +61,7 @@ def row(f, state, first, n=6):
 
 assert philox([0] * 4, [0] * 2) == [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]
 FIRST = 2**40 + 1
+print("/* clang-format off */")
 print("/* Made by make_rng_values.py: elements FIRST .. FIRST + 5 of each stream. Do not edit. */")
 print(f"#define FIRST UINT64_C({FIRST})")
 print("""static const struct {

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Made by make_rng_values.py: elements FIRST .. FIRST + 5 of each stream. Do not edit. */
 #define FIRST UINT64_C(1099511627777)
 static const struct {

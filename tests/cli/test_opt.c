@@ -96,7 +96,7 @@ static wm_status parse(const char *line, wm_error *err)
     set.group[0].rows = rows;
     set.group[0].values = &values;
     snprintf(copy, sizeof copy, "%s", line);
-    for (char *p = strtok(copy, " "); p; p = strtok(NULL, " "))
+    for (char *rest, *p = strtok_r(copy, " ", &rest); p; p = strtok_r(NULL, " ", &rest))
         argv[argc++] = p;
     return opt_parse(&set, argc, argv, NULL, err);
 }

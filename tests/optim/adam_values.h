@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Made by make_adam_values.py. Do not edit. */
 enum { STORED_N = 7, STORED_STEPS = 25 };
 static const struct {

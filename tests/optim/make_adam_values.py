@@ -25,6 +25,7 @@ for t in range(1, steps + 1):
     if t in (1, 2, steps):
         rows.append((t, x, m, v))
 
+print("/* clang-format off */")
 print("/* Made by make_adam_values.py. Do not edit. */")
 print(f"enum {{ STORED_N = {n}, STORED_STEPS = {steps} }};")
 print("static const struct {\n    int t;\n    double x[STORED_N], m[STORED_N], v[STORED_N];\n} stored[] = {")

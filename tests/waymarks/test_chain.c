@@ -348,6 +348,7 @@ static void threads_do_not_change_the_bits(void **state)
     const size_t n = (size_t)M * 2 * ROWS * D;
     float *x = malloc(2 * ROWS * D * sizeof *x), *one = malloc(n * sizeof *one),
           *many = malloc(n * sizeof *many);
+    /* cppcheck-suppress nullPointerArithmeticRedundantCheck ; asserted below, before it is used */
     const wm_ends_f32 ends = {.rows = ROWS, .x0 = x, .xm = x + ROWS * D};
     const int before = omp_get_max_threads();
     wm_chain *c = chain(M, &a, D, NULL);

@@ -1,5 +1,6 @@
-/* onednn.h - direct convolution by oneDNN, f32, NHWC, weights (kh, kw, ci, co): what is left when no
- * kernel of ours fits. An object holds the three primitives of one shape; all memory is the caller's. */
+/* onednn.h - direct convolution by oneDNN, f32, NHWC, weights (kh, kw, ci, co): what is left when
+ * no kernel of ours fits. An object holds the three primitives of one shape; all memory is the
+ * caller's. */
 #ifndef WMI_ENGINE_ONEDNN_H
 #define WMI_ENGINE_ONEDNN_H
 
@@ -12,9 +13,9 @@
 typedef struct wmi_onednn_conv wmi_onednn_conv;
 
 typedef struct wmi_conv_shape {
-    int64_t n, h, w, ci;   /* input */
-    int64_t oh, ow, co;    /* output */
-    int64_t kh, kw;        /* window */
+    int64_t n, h, w, ci; /* input */
+    int64_t oh, ow, co;  /* output */
+    int64_t kh, kw;      /* window */
     int64_t stride;
     int64_t pad_top, pad_left; /* the bottom and right padding follow from the sizes */
 } wmi_conv_shape;

@@ -53,7 +53,7 @@ static permutation permute_plan(const wmi_node *nd)
     const wmi_permute_attr *at = nd->attr;
     const wmi_shape *x = &nd->in[0]->shape;
     permutation p = {.rank = 1, .dim = {1}}; /* a first axis of 1, so that there are two at least */
-    int64_t stride[WMI_MAX_RANK], step = 1;
+    int64_t stride[WMI_MAX_RANK] = {0}, step = 1;
     for (int i = x->rank - 1; i >= 0; i--) {
         stride[i] = step;
         step *= x->dim[i];
