@@ -88,15 +88,16 @@ typedef struct wm_ratio_opts {
     bool normal_q;  /**< q is N(0, I), drawn afresh at every step; pm must then be NULL and scaling
                        NONE */
     bool refine;    /**< convex: test the moments and refine; default true */
-    bool calibrate; /**< Adam, logistic or multinomial: refit slope and offset of every bridge on
-                       the held-out rows, which mends over- and underfitting; default true */
+    bool calibrate; /**< Adam, logistic or multinomial: refit the constant of every bridge on the
+                       held-out rows; default true */
     bool spread;    /**< Adam: every row draws its bridge, instead of coupled trajectories */
     int64_t batch;  /**< Adam: waymark samples in a step; default 1024 */
     int64_t iterations; /**< Adam: default 20000 */
     int64_t eval_every; /**< Adam: steps between evaluations; 0 (default): an epoch */
     int64_t
-        patience;   /**< Adam: evaluations without a better held-out loss; 0 (default): no limit */
-    double lr;      /**< Adam: default 1e-3 */
+        patience; /**< Adam: evaluations without a better held-out loss; 0 (default): no limit */
+    double lr;    /**< Adam: default 1e-3 */
+    double lr_constants; /**< Adam: times lr, for the constants of the bridges; default 10 */
     bool cosine;    /**< learning rate falls to 0 by a cosine; default true, else it is constant */
     double average; /**< Adam: decay of weight averaging; 0 (default): none */
     int64_t width, blocks;  /**< MLP: default 128, 1 */

@@ -62,6 +62,7 @@ static wm_ratio_opts fit_opts(const gaussian_job *job, const reproduce_settings 
     o.iterations = job->iterations;
     o.eval_every = job->iterations / 40 > 0 ? job->iterations / 40 : 1;
     o.lr = job->lr;
+    o.lr_constants = job->papers ? 10 : fmax(10, 3e-3 / job->lr); /* some must travel 15 nats */
     o.average = job->average;
     o.stop_saturated = false; /* the single ratio is meant to fail, in full */
     o.calibrate = job->method == GAUSSIAN_TRE && !job->papers;

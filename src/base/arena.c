@@ -1,4 +1,5 @@
-/* arena.c - a chain of blocks; the newest one is filled, a request that does not fit opens another. */
+/* arena.c - a chain of blocks; the newest one is filled, a request that does not fit opens another.
+ */
 #include "base/arena.h"
 
 #include <stdalign.h>

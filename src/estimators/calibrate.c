@@ -1,75 +1,56 @@
-/* calibrate.c - Platt's scaling (1999) of a bridge, by Newton's method in two dimensions.
+/* calibrate.c - one convex problem in one number: where the constants c_k of trained bridges should
+ * be.
  *
- * A network that is trained for long enough overfits, which makes its scores too steep, and one
- * that is trained for too short a time has constants that have not arrived; both errors are in
- * slope and offset, which a thousand held-out rows find to a few percent. The loss is convex, so
- * damped Newton steps end at its minimum from anywhere. */
+ * Constants move by at most the learning rate a step and may not have arrived, and what they miss
+ * is missing from every log-ratio. Held-out rows find them to 1 / sqrt(n p (1 - p)). Only the
+ * constant: a slope refitted in the same way (Platt 1999) is below 1 wherever a large model has
+ * fitted noise, which lowers the loss but shrinks the signal with the noise (66.6 of 80 nats at d =
+ * 320, where the raw scores said 82.4). */
 #include "estimators/calibrate.h"
 
 #include <math.h>
 
-typedef struct derivatives {
-    double loss, g[2], h[3]; /* gradient by (slope, offset), Hessian (aa, ab, bb) */
-} derivatives;
-
-/* One class: softplus(sign (a s + b)), sign -1 for the numerator. */
-static void add_class(derivatives *d, int64_t n, const double *s, double sign, wmi_calibration c)
+/* Adds slope and curvature of mean softplus(sign (s + o)) in o. */
+static void add_class(int64_t n, const double *s, double sign, double o, double *slope,
+                      double *curve)
 {
     for (int64_t i = 0; i < n; i++) {
-        const double z = sign * (c.slope * s[i] + c.offset), e = exp(-fabs(z));
-        const double p = z > 0 ? 1 / (1 + e) : e / (1 + e), q = p * (1 - p);
+        const double z = sign * (s[i] + o), e = exp(-fabs(z));
+        const double p = z > 0 ? 1 / (1 + e) : e / (1 + e);
 
-        d->loss += (fmax(z, 0) + log1p(e)) / (double)n;
-        d->g[0] += sign * p * s[i] / (double)n;
-        d->g[1] += sign * p / (double)n;
-        d->h[0] += q * s[i] * s[i] / (double)n;
-        d->h[1] += q * s[i] / (double)n;
-        d->h[2] += q / (double)n;
+        *slope += sign * p / (double)n;
+        *curve += p * (1 - p) / (double)n;
     }
 }
 
-static derivatives at(int64_t n, const double *num, const double *den, wmi_calibration c)
+static double slope_at(int64_t n, const double *num, const double *den, double o, double *curve)
 {
-    const double ridge = 1 / (double)n;
-    derivatives d = {0};
+    double slope = 2 * o / (double)n;
 
-    add_class(&d, n, num, -1, c);
-    add_class(&d, n, den, 1, c);
-    d.loss += ridge * ((c.slope - 1) * (c.slope - 1) + c.offset * c.offset);
-    d.g[0] += 2 * ridge * (c.slope - 1);
-    d.g[1] += 2 * ridge * c.offset;
-    d.h[0] += 2 * ridge;
-    d.h[2] += 2 * ridge;
-    return d;
+    *curve = 2 / (double)n;
+    add_class(n, num, -1, o, &slope, curve);
+    add_class(n, den, 1, o, &slope, curve);
+    return slope;
 }
 
-wmi_calibration wmi_calibrate(int64_t n, const double *num, const double *den)
+/* Newton's method between bounds that always hold the root, so that it cannot leave. */
+double wmi_calibrate(int64_t n, const double *num, const double *den)
 {
-    wmi_calibration c = {1, 0};
-    derivatives d = at(n, num, den, c);
+    double lo = -1e4, hi = 1e4, o = 0;
 
-    for (int step = 0; step < 50; step++) {
-        const double det = d.h[0] * d.h[2] - d.h[1] * d.h[1];
-        const double da = -(d.h[2] * d.g[0] - d.h[1] * d.g[1]) / det;
-        const double db = -(d.h[0] * d.g[1] - d.h[1] * d.g[0]) / det;
-        double length = 1;
-        derivatives next = d;
-        wmi_calibration to = c;
+    for (int step = 0; step < 200 && hi - lo > 1e-12; step++) {
+        double curve, slope = slope_at(n, num, den, o, &curve), to;
 
-        if (!isfinite(da) || !isfinite(db))
+        if (slope > 0)
+            hi = o;
+        else
+            lo = o;
+        to = o - slope / curve;
+        if (!(to > lo && to < hi))
+            to = 0.5 * (lo + hi);
+        if (fabs(to - o) < 1e-12)
             break;
-        for (; length > 1e-6; length /= 2) {
-            to = (wmi_calibration){c.slope + length * da, c.offset + length * db};
-            next = at(n, num, den, to);
-            if (next.loss < d.loss)
-                break;
-        }
-        if (!(next.loss < d.loss))
-            break;
-        c = to;
-        if (d.loss - next.loss < 1e-12)
-            break;
-        d = next;
+        o = to;
     }
-    return c;
+    return o;
 }

@@ -25,6 +25,7 @@ void wm_ratio_opts_init(wm_ratio_opts *opts)
         .batch = 1024,
         .iterations = 20000,
         .lr = 1e-3,
+        .lr_constants = 10,
         .cosine = true,
         .width = 128,
         .blocks = 1,
@@ -78,14 +79,11 @@ wm_status wmi_ratio_open(wm_ratio *r, wm_error *err)
         (st = wmi_alloc(&r->theta, wmi_params_count(r->params), sizeof *r->theta, "parameters",
                         err)) ||
         (st = wmi_alloc(&r->bridges, m, sizeof *r->bridges, "bridges", err)) ||
-        (st = wmi_alloc(&r->calibration, m, sizeof *r->calibration, "calibration", err)) ||
         (st = wmi_alloc(&r->shift, d, sizeof *r->shift, "scaling", err)) ||
         (st = wmi_alloc(&r->scale, d, sizeof *r->scale, "scaling", err)))
         return st;
     for (int64_t j = 0; j < d; j++)
         r->scale[j] = 1;
-    for (int64_t k = 0; k < m; k++)
-        r->calibration[k].slope = 1;
     for (int64_t k = 0; k < m; k++)
         r->bridges[k] =
             (wm_ratio_bridge){.alpha_from = r->alphas.alpha[k], .alpha_to = r->alphas.alpha[k + 1]};
@@ -99,7 +97,6 @@ void wm_ratio_free(wm_ratio *r)
     wmi_params_free(r->params);
     wmi_free(r->theta);
     wmi_free(r->bridges);
-    wmi_free(r->calibration);
     wmi_free(r->shift);
     wmi_free(r->scale);
     wmi_free(r);

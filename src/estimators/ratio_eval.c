@@ -39,9 +39,7 @@ wm_status wmi_ratio_scores(const wm_ratio *r, int64_t n, const double *x, double
             goto done;
         s = wmi_program_value(p, out);
         for (int64_t k = 0; k < m; k++)
-            for (int64_t i = 0; i < rows; i++)
-                scores[k * n + first + i] =
-                    r->calibration[k].slope * s[k * BATCH + i] + r->calibration[k].offset;
+            memcpy(scores + k * n + first, s + k * BATCH, (size_t)rows * sizeof *s);
     }
 done:
     wmi_program_free(p);

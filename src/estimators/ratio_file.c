@@ -13,7 +13,7 @@
 
 #define FORMAT "waymark ratio 1"
 
-enum { N_OWN = 7, TEXT = 32 }; /* tensors beside the parameters; bytes of a number as text */
+enum { N_OWN = 6, TEXT = 32 }; /* tensors beside the parameters; bytes of a number as text */
 
 static const char *const model_names[] = {"linear", "quadratic", "mlp"};
 static const char *const form_names[] = {"free", "posdiag", "semidef"};
@@ -30,7 +30,6 @@ static void own_tensors(const wm_ratio *r, double *bridges, int64_t *counts, dou
     t[3] = (wmi_st_tensor){"bridges", WMI_ST_F64, 2, {m, 3}, bridges};
     t[4] = (wmi_st_tensor){"info_counts", WMI_ST_I64, 1, {8}, counts};
     t[5] = (wmi_st_tensor){"info_reals", WMI_ST_F64, 1, {1}, reals};
-    t[6] = (wmi_st_tensor){"calibration", WMI_ST_F64, 2, {m, 2}, r->calibration};
 }
 
 static void pack_info(const wm_ratio *r, double *bridges, int64_t counts[8], double reals[1])

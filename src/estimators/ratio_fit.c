@@ -6,11 +6,12 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/speak.h"
+#include "estimators/calibrate.h"
 #include "estimators/ratio_impl.h"
 #include "train/convex.h"
 #include "train/trainer.h"
 
-enum { HELD_OUT = 10000 };            /* rows at most: plenty for two numbers a bridge */
+enum { HELD_OUT = 10000 };            /* rows at most: plenty for one number a bridge */
 static const double SATURATED = 0.02; /* logistic loss */
 
 /* ---- held-out rows ---- */
@@ -85,19 +86,21 @@ static void evaluate_bridges(wm_ratio *r, const held_out *h)
     }
 }
 
-/* Slope and offset of every bridge that is not saturated: there held-out rows cannot tell. */
+/* The constant of every bridge that is not saturated: there held-out rows cannot tell. */
 static void calibrate_bridges(wm_ratio *r, held_out *h)
 {
+    double *c = r->theta + wmi_params_find(r->params, "c")->offset;
+
     for (int64_t k = 0; k < r->info.bridges; k++) {
-        double *num = h->num + k * h->n, *den = h->den + k * h->n;
-        wmi_calibration *c = &r->calibration[k];
+        double *num = h->num + k * h->n, *den = h->den + k * h->n, offset;
 
         if (r->bridges[k].loss < SATURATED)
             continue;
-        *c = wmi_calibrate(h->n, num, den);
+        offset = wmi_calibrate(h->n, num, den);
+        c[k] -= offset; /* log r = -(energy + c) */
         for (int64_t i = 0; i < h->n; i++) {
-            num[i] = c->slope * num[i] + c->offset;
-            den[i] = c->slope * den[i] + c->offset;
+            num[i] += offset;
+            den[i] += offset;
         }
     }
 }
@@ -244,6 +247,7 @@ static wmi_train_opts train_opts(const wm_ratio_opts *o, reporter *rep)
     t.eval_every = o->eval_every;
     t.patience = o->patience;
     t.lr = o->lr;
+    t.lr_constants = o->lr_constants;
     t.schedule = o->cosine ? WMI_LR_COSINE : WMI_LR_CONSTANT;
     t.average = o->average;
     t.saturated = o->stop_saturated ? t.saturated : 0;

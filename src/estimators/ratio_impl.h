@@ -2,7 +2,6 @@
 #ifndef WMI_ESTIMATORS_RATIO_IMPL_H
 #define WMI_ESTIMATORS_RATIO_IMPL_H
 
-#include "estimators/calibrate.h"
 #include "nn/bridge_model.h"
 #include "waymark/ratio.h"
 
@@ -15,8 +14,7 @@ struct wm_ratio {
     wm_alphas alphas;
     wm_ratio_info info;
     wm_ratio_bridge *bridges; /* (m) */
-    wmi_calibration
-        *calibration;      /* (m): log r_k is slope_k times the network's score plus offset_k */
+    wmi_calibration *calibration;
     double *shift, *scale; /* (dim): the model sees (x - shift) / scale */
     wmi_model net;         /* made from the fields above by wmi_ratio_open() */
     wmi_params *params;
