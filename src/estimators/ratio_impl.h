@@ -14,9 +14,8 @@ struct wm_ratio {
     wm_alphas alphas;
     wm_ratio_info info;
     wm_ratio_bridge *bridges; /* (m) */
-    wmi_calibration *calibration;
-    double *shift, *scale; /* (dim): the model sees (x - shift) / scale */
-    wmi_model net;         /* made from the fields above by wmi_ratio_open() */
+    double *shift, *scale;    /* (dim): the model sees (x - shift) / scale */
+    wmi_model net;            /* made from the fields above by wmi_ratio_open() */
     wmi_params *params;
     double *theta; /* (wmi_params_count) */
 };
