@@ -67,10 +67,14 @@ static wmi_conv_shape shape_of(const wmi_node *nd)
                             .pad_left = same_pad_before(x[2], w[1], a->stride)};
 }
 
+/* Measured (bench_kernels --all): Winograd from 8 channels; oneDNN is ahead only for large windows
+ * over many channels, where its code skips the padding. */
 wmi_conv_algo VNAME(conv_choose)(const wmi_conv_shape *s)
 {
     if (wmi_conv_supports(WMI_CONV_WINOGRAD, s, WMI_REAL_DTYPE) && s->ci >= 8 && s->co >= 8)
         return WMI_CONV_WINOGRAD;
+    if (wmi_conv_supports(WMI_CONV_ONEDNN, s, WMI_REAL_DTYPE) && s->kh * s->kw > 9 && s->ci >= 16)
+        return WMI_CONV_ONEDNN;
     return WMI_CONV_GEMM;
 }
 
@@ -126,10 +130,10 @@ static size_t onednn_scratch(const wmi_conv_state *st, wmi_conv_pass pass, bool 
 
 /* The activated input at the start of the scratch, which moves behind it; or x itself. */
 static const real *onednn_input(const wmi_conv_shape *s, const real *x, real slope, int threads,
-                                char **scratch)
+                                real **scratch)
 {
     const int64_t n = s->n * s->h * s->w * s->ci;
-    real *act = (real *)*scratch;
+    real *act = *scratch;
 
     if (slope == 1)
         return x;
@@ -137,12 +141,12 @@ static const real *onednn_input(const wmi_conv_shape *s, const real *x, real slo
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t i = 0; i < n; i++)
         act[i] = x[i] > 0 ? x[i] : slope * x[i];
-    *scratch += (size_t)round_up(n, CG_ALIGN) * sizeof(real);
+    *scratch += round_up(n, CG_ALIGN);
     return act;
 }
 
 static void onednn_forward(const wmi_conv_state *st, const real *x, const real *w, real *y,
-                           real slope, char *scratch, int threads)
+                           real slope, real *scratch, int threads)
 {
     const real *in = onednn_input(&st->shape, x, slope, threads, &scratch);
 
@@ -150,14 +154,13 @@ static void onednn_forward(const wmi_conv_state *st, const real *x, const real *
 }
 
 static void onednn_grad_x(const wmi_conv_state *st, const real *dy, const real *w, const real *x,
-                          real slope, real *dx, bool add, char *scratch, int threads)
+                          real slope, real *dx, bool add, real *scratch, int threads)
 {
     const wmi_conv_shape *s = &st->shape;
     const int64_t n = s->n * s->h * s->w * s->ci;
-    real *g = add ? (real *)scratch : dx;
+    real *g = add ? scratch : dx;
 
-    wmi_onednn_conv_grad_x(st->onednn, dy, w, g,
-                           scratch + (size_t)round_up(n, CG_ALIGN) * sizeof(real));
+    wmi_onednn_conv_grad_x(st->onednn, dy, w, g, scratch + round_up(n, CG_ALIGN));
     if (!add && slope == 1)
         return;
     (void)threads;
@@ -169,15 +172,14 @@ static void onednn_grad_x(const wmi_conv_state *st, const real *dy, const real *
 }
 
 static void onednn_grad_w(const wmi_conv_state *st, const real *x, const real *dy, real slope,
-                          real *dw, bool add, char *scratch, int threads)
+                          real *dw, bool add, real *scratch, int threads)
 {
     const wmi_conv_shape *s = &st->shape;
     const int64_t n = s->kh * s->kw * s->ci * s->co;
     const real *in = onednn_input(s, x, slope, threads, &scratch);
-    real *g = add ? (real *)scratch : dw;
+    real *g = add ? scratch : dw;
 
-    wmi_onednn_conv_grad_w(st->onednn, in, dy, g,
-                           scratch + (size_t)round_up(n, CG_ALIGN) * sizeof(real));
+    wmi_onednn_conv_grad_w(st->onednn, in, dy, g, scratch + round_up(n, CG_ALIGN));
     for (int64_t i = 0; add && i < n; i++)
         dw[i] += g[i];
 }

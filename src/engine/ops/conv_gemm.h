@@ -11,12 +11,13 @@
 #include "engine/ops/gemm.h"
 
 enum {
-    CG_ROWS = 48, /* output pixels of a block; a multiple of GEMM_MR */
-    CG_ROWS_W =
-        192, /* the same in the gradient of the weights, where it is the depth of a product */
-    CG_DEPTH = 256, /* of a product: a panel stays in L1 */
-    CG_STEM = 16,   /* reals in a row of the window, up to which a convolution is a stem */
-    CG_PARTS = 16,  /* sums over pixels are cut into at most so many, whatever the threads */
+    CG_ROWS = 48,      /* output pixels of a block; a multiple of GEMM_MR */
+    CG_ROWS_W = 192,   /* the same in the gradient of the weights: the depth of a product */
+    CG_DEPTH = 256,    /* of a product: a panel stays in L1 */
+    CG_SMALL = 64,     /* reals in a window, up to which the sums over pixels stay in L1 */
+    CG_STEM = 16,      /* reals in a row of the window, up to which a convolution is a stem */
+    CG_PARTS = 16,     /* partial sums of the weights' gradient at most */
+    CG_SUMS = 1 << 18, /* and their reals */
     CG_ALIGN = 64 / (int)sizeof(real)
 };
 
@@ -33,6 +34,15 @@ static int64_t cg_pixels(const wmi_conv_shape *s)
 static bool cg_pointwise(const wmi_conv_shape *s) /* A is x itself */
 {
     return s->kh == 1 && s->kw == 1 && s->stride == 1;
+}
+
+/* Reals from row to row of A: an odd number of cache lines where the gradient of the weights would
+ * otherwise find a column of A in few of L1's sets. */
+static int64_t cg_ld(const wmi_conv_shape *s)
+{
+    const int64_t depth = cg_window(s);
+
+    return depth > CG_SMALL ? (ceil_div(depth, CG_ALIGN) | 1) * CG_ALIGN : depth;
 }
 
 /* C = or += A B, cut along the depth; a depth of 0 gives zeros. */
@@ -92,22 +102,22 @@ static cg_run cg_run_at(const wmi_conv_shape *s, int64_t pixel, int64_t limit)
 static void cg_gather(const wmi_conv_shape *s, const real *x, real slope, int64_t first,
                       int64_t count, real *a)
 {
-    const int64_t depth = cg_window(s), len = s->kw * s->ci;
+    const int64_t ld = cg_ld(s), len = s->kw * s->ci;
     cg_run r;
 
     for (int64_t p = 0; p < count; p += r.count) {
         r = cg_run_at(s, first + p, count - p);
         for (int64_t ky = 0; ky < s->kh; ky++) {
             const int64_t iy = r.iy + ky, row = ((r.image * s->h + iy) * s->w + r.ix) * s->ci;
-            real *to = a + p * depth + ky * len;
+            real *to = a + p * ld + ky * len;
 
             if (iy < 0 || iy >= s->h) {
                 for (int64_t i = 0; i < r.count; i++)
-                    memset(to + i * depth, 0, (size_t)len * sizeof *to);
+                    memset(to + i * ld, 0, (size_t)len * sizeof *to);
                 continue;
             }
             cg_copy_runs(len, r.hi - r.lo, x + (row + r.lo * s->stride * s->ci), s->stride * s->ci,
-                         to + r.lo * depth, depth);
+                         to + r.lo * ld, ld);
             for (int64_t i = 0; i < r.count; i++) { /* windows over the left or right rim */
                 if (i == r.lo && i < r.hi)
                     i = r.hi;
@@ -116,7 +126,7 @@ static void cg_gather(const wmi_conv_shape *s, const real *x, real slope, int64_
                 const int64_t ix = r.ix + i * s->stride;
                 const int64_t k0 = min64(s->kw, max64(0, -ix));
                 const int64_t k1 = max64(k0, min64(s->kw, s->w - ix));
-                real *out = to + i * depth;
+                real *out = to + i * ld;
 
                 memset(out, 0, (size_t)len * sizeof *out);
                 memcpy(out + k0 * s->ci, x + (row + (i * s->stride + k0) * s->ci),
@@ -125,8 +135,9 @@ static void cg_gather(const wmi_conv_shape *s, const real *x, real slope, int64_
         }
     }
     if (slope != 1)
-        for (int64_t i = 0; i < count * depth; i++)
-            a[i] = a[i] > 0 ? a[i] : slope * a[i];
+        for (int64_t p = 0; p < count; p++)
+            for (int64_t i = p * ld; i < p * ld + cg_window(s); i++)
+                a[i] = a[i] > 0 ? a[i] : slope * a[i];
 }
 
 /* The reverse: adds rows of dA (ld reals apart) to the images that start at dx, the first of them
@@ -208,7 +219,7 @@ static void cg_pad_image(const wmi_conv_shape *s, const real *x, real slope, rea
 static void cg_stem_gather(const wmi_conv_shape *s, const real *x, real slope, int64_t first,
                            int64_t count, real *a, real *padded, int64_t *have)
 {
-    const int64_t depth = cg_window(s), len = s->kw * s->ci, row = cg_padded_row(s);
+    const int64_t ld = cg_ld(s), len = s->kw * s->ci, row = cg_padded_row(s);
 
     for (int64_t p = 0, run; p < count; p += run) {
         const int64_t image = (first + p) / (s->oh * s->ow), oy = (first + p) / s->ow % s->oh;
@@ -220,7 +231,7 @@ static void cg_stem_gather(const wmi_conv_shape *s, const real *x, real slope, i
         run = min64(count - p, s->ow - ox);
         for (int64_t ky = 0; ky < s->kh; ky++)
             cg_copy_runs(len, run, padded + (oy * s->stride + ky) * row + ox * s->stride * s->ci,
-                         s->stride * s->ci, a + p * depth + ky * len, depth);
+                         s->stride * s->ci, a + p * ld + ky * len, ld);
     }
 }
 
@@ -236,12 +247,15 @@ static int64_t cg_group(const wmi_conv_shape *s)
  * in L1. */
 static int64_t cg_rows_w(const wmi_conv_shape *s)
 {
-    return cg_window(s) <= 64 ? CG_ROWS_W / 3 : CG_ROWS_W;
+    return cg_window(s) <= CG_SMALL ? CG_ROWS_W / 3 : CG_ROWS_W;
 }
 
+/* Sums over pixels are cut into so many, whatever the threads; large ones into fewer. */
 static int64_t cg_parts(const wmi_conv_shape *s)
 {
-    return max64(1, min64(CG_PARTS, cg_pixels(s) / (2 * CG_ROWS_W)));
+    const int64_t size = max64(1, cg_window(s) * s->co), most = cg_pixels(s) / (2 * CG_ROWS_W);
+
+    return max64(1, min64(most, min64(CG_PARTS, max64(4, CG_SUMS / size))));
 }
 
 static int64_t cg_own(const wmi_conv_shape *s, wmi_conv_pass pass) /* of each thread */
@@ -250,12 +264,12 @@ static int64_t cg_own(const wmi_conv_shape *s, wmi_conv_pass pass) /* of each th
 
     switch (pass) {
     case WMI_CONV_FORWARD:
-        return cg_stem(s) ? cg_padded_image(s) : round_up(CG_ROWS * depth, CG_ALIGN);
+        return cg_stem(s) ? cg_padded_image(s) : round_up(CG_ROWS * cg_ld(s), CG_ALIGN);
     case WMI_CONV_GRAD_X:
         return round_up(CG_ROWS * round_up(depth, VL), CG_ALIGN) +
                round_up(cg_group(s) * s->h * s->w * s->ci, CG_ALIGN);
     default:
-        return round_up(cg_rows_w(s) * depth, CG_ALIGN) +
+        return round_up(cg_rows_w(s) * cg_ld(s), CG_ALIGN) +
                round_up(VNAME(panels_size)(cg_rows_w(s), s->co), CG_ALIGN) +
                (cg_stem(s) ? cg_padded_image(s) : 0);
     }
@@ -300,8 +314,9 @@ static void cg_stem_forward(const wmi_conv_shape *s, const real *x, const real *
 static void cg_forward(const wmi_conv_shape *s, const real *x, const real *w, real *y, real slope,
                        real *scratch, int threads)
 {
-    const int64_t depth = cg_window(s), pixels = cg_pixels(s), blocks = ceil_div(pixels, CG_ROWS);
+    const int64_t depth = cg_window(s), pixels = cg_pixels(s);
     const int64_t own = cg_own(s, WMI_CONV_FORWARD);
+    const int64_t blocks = cg_stem(s) ? 0 : ceil_div(pixels, CG_ROWS);
     real *panels = scratch, *bufs = panels + cg_shared(s, WMI_CONV_FORWARD);
 
     VNAME(pack_panels)(depth, s->co, w, s->co, false, panels);
@@ -313,17 +328,15 @@ static void cg_forward(const wmi_conv_shape *s, const real *x, const real *w, re
         if (cg_stem(s))
             cg_stem_forward(s, x, panels, slope, share(s->n * s->oh, id, team),
                             share(s->n * s->oh, id + 1, team), y, buf);
-        else
-            for (int64_t b = share(blocks, id, team); b < share(blocks, id + 1, team); b++) {
-                const int64_t p = b * CG_ROWS, rows = min64(CG_ROWS, pixels - p);
-                const real *a = x + p * s->ci;
+        for (int64_t b = share(blocks, id, team); b < share(blocks, id + 1, team); b++) {
+            const int64_t p = b * CG_ROWS, rows = min64(CG_ROWS, pixels - p);
+            const bool in_place = cg_pointwise(s) && slope == 1;
 
-                if (!cg_pointwise(s) || slope != 1) {
-                    cg_gather(s, x, slope, p, rows, buf);
-                    a = buf;
-                }
-                cg_product(rows, s->co, depth, a, depth, panels, y + p * s->co, s->co, false);
-            }
+            if (!in_place)
+                cg_gather(s, x, slope, p, rows, buf);
+            cg_product(rows, s->co, depth, in_place ? x + p * s->ci : buf,
+                       in_place ? s->ci : cg_ld(s), panels, y + p * s->co, s->co, false);
+        }
     }
 }
 
@@ -374,7 +387,7 @@ static void cg_grad_w(const wmi_conv_shape *s, const real *x, const real *dy, re
 #pragma omp parallel num_threads(threads)
     {
         const int id = thread_id(), team = team_size();
-        real *buf = bufs + id * own, *packed = buf + round_up(block * depth, CG_ALIGN);
+        real *buf = bufs + id * own, *packed = buf + round_up(block * cg_ld(s), CG_ALIGN);
         real *padded = packed + round_up(VNAME(panels_size)(block, s->co), CG_ALIGN);
         int64_t have = -1;
 
@@ -385,24 +398,26 @@ static void cg_grad_w(const wmi_conv_shape *s, const real *x, const real *dy, re
             memset(sum, 0, (size_t)size * sizeof *sum);
             for (int64_t p = pixels * part / parts; p < p1; p += block) {
                 const int64_t rows = min64(block, p1 - p);
-                const real *a = x + p * s->ci, *b = dy + p * s->co;
+                const real *a = buf, *b = dy + p * s->co;
+                int64_t lda = cg_ld(s), ldb = s->co, step = GEMM_NR;
 
+                for (int64_t i = 0; i < rows * s->co; i += CG_ALIGN)
+                    prefetch(b, rows * s->co + i); /* the next block */
                 if (cg_stem(s)) {
                     cg_stem_gather(s, x, slope, p, rows, buf, padded, &have);
-                    a = buf;
-                } else if (!cg_pointwise(s) || slope != 1) {
-                    cg_gather(s, x, slope, p, rows, buf);
-                    a = buf;
-                }
-                for (int64_t i = 0; i < rows * s->co; i += CG_ALIGN)
-                    prefetch(b, rows * s->co + i);
-                if (s->co % VL) {
-                    VNAME(pack_panels)(rows, s->co, b, s->co, false, packed);
-                    GEMM_TN(depth, s->co, rows, a, depth, packed, GEMM_NR, rows * GEMM_NR, sum,
-                            s->co, true);
+                } else if (cg_pointwise(s) && slope == 1) {
+                    a = x + p * s->ci;
+                    lda = s->ci;
                 } else {
-                    GEMM_TN(depth, s->co, rows, a, depth, b, s->co, GEMM_NR, sum, s->co, true);
+                    cg_gather(s, x, slope, p, rows, buf);
                 }
+                if (s->co % VL || depth > CG_SMALL) {
+                    VNAME(pack_panels)(rows, s->co, b, s->co, false, packed);
+                    b = packed;
+                    ldb = GEMM_NR;
+                    step = rows * GEMM_NR;
+                }
+                GEMM_TN(depth, s->co, rows, a, lda, b, ldb, step, sum, s->co, true);
             }
         }
 #pragma omp barrier

@@ -1,265 +1,43 @@
-/* winograd_tmpl.c - 3x3 convolution by Winograd's minimal filtering (Lavin and Gray,
- * arXiv:1509.09308).
+/* winograd_tmpl.c - 3x3 convolution by minimal filtering (Lavin and Gray, arXiv:1509.09308).
  *
  * r outputs of a 3-tap filter are a product of polynomials: evaluate both factors at r + 2 points,
- * multiply there, interpolate. In two dimensions a tile of 4 x 4 outputs costs 36 products instead
- * of 144: V = B' d B          input tile, 6 x 6 pixels -> 6 x 6 points, for every input channel U =
- * G g G'          weights -> 6 x 6 points, once for all tiles M[q] = V[q] U[q]    at each point q a
- * matrix product, (tiles x ci) (ci x co) y = A' M A          6 x 6 points -> 4 x 4 outputs, for
- * every output channel The gradient of the input is the same with the weights turned by 180 degrees
- * and the channels swapped. The gradient of the weights is dU[q] = V[q]' (A dy A')[q], dw = G' dU
- * G.
+ * multiply there, interpolate. In two dimensions a tile of 4 x 4 outputs costs 36 products, not
+ * 144:
  *
- * Points are kept in the order 0, inf, 1, -1, 2, -2, so that a tile at the rim with only r < 4
- * outputs in one direction uses the first r + 2 of them, and of the same U: its B carries the
- * factors by which the usual G for r differs. An image of 14 x 14 then takes 484 products, not 576;
- * one of 2 x 2 takes 16.
+ *     V = B' d B        input tile, 6 x 6 pixels to 6 x 6 points, for every input channel
+ *     U = G g G'        weights to 6 x 6 points, once for all tiles
+ *     M[q] = V[q] U[q]  a matrix product at each point q, (tiles x ci) (ci x co)
+ *     y = A' M A        6 x 6 points to 4 x 4 outputs, for every output channel
  *
- * Work is cut into strips (tiles side by side in one image), strips are grouped to chunks whose V
- * and M stay in L2. Within a chunk the tiles stand in the order C (last row of tiles, short), A
- * (full), B (last column, short), D (the corner, short both ways) so that those which have a given
- * point, A, A+C, A+B or all, are consecutive rows of V and M. */
+ * The gradient of the input is the same with the weights turned by 180 degrees and the channels
+ * swapped. That of the weights is dU[q] = V[q]' (A dy A')[q], dw = G' dU G.
+ *
+ * A tile at the rim with r < 4 outputs in one direction takes r + 2 of the same points and of the
+ * same U (winograd_points.h): an image of 14 x 14 takes 484 products, not 576, one of 2 x 2
+ * takes 16.
+ *
+ * Two thirds of the time are matrix products near the machine's peak. The rest is memory: a chunk's
+ * V and M stay in L2, M[q] is written over V[q - 1], and while the products run, the pixels that
+ * come next are prefetched. */
 #include "engine/ops/winograd.h"
 
 #include <string.h>
 
 #include "engine/ops/conv_lanes.h"
 #include "engine/ops/gemm.h"
+#include "engine/ops/winograd_grid.h"
+#include "engine/ops/winograd_points.h"
 
 enum {
-    TILE = 4,                         /* outputs of a full tile in one direction */
-    POINTS = TILE + 2,                /* evaluation points in one direction */
     LINE = 64 / (int)sizeof(real),    /* channels that are transformed at a time: one cache line */
     LINE_V = LINE / VL,               /* vectors in it */
-    STRIP = 8,                        /* tiles of a strip at most */
-    STRIP_COLS = STRIP * TILE + 2,    /* pixels that they read in one row */
+    STRIP_COLS = STRIP * TILE + 2,    /* pixels that a strip reads in one row */
     BUF = POINTS * STRIP_COLS * LINE, /* reals: a strip between its two one-dimensional passes */
-    W_BLOCK = 8,
-    K_BLOCK = 256,            /* input channels per product: a panel of U stays in L1 */
-    CHUNK_BYTES = 330 * 1024, /* V and M of a chunk: two thirds of a small L2 */
-    GRAD_W_TILES = 60         /* tiles per product in the gradient of the weights */
+    W_BLOCK = 8,                      /* input channels of weights that are transformed together */
+    K_BLOCK = 256,                    /* input channels per product: a panel of U stays in L1 */
+    CHUNK_BYTES = 330 * 1024,         /* V and M of a chunk: two thirds of a small L2 */
+    GRAD_W_TILES = 60                 /* tiles per product in the gradient of the weights */
 };
-
-/* ---- one-dimensional transforms; r is a constant wherever they are inlined ---- */
-
-/* B': r + 2 pixels to r + 2 points. Row a of B' has the coefficients of prod_{b != a} (x - b) times
- * N_a(4) / N_a(r), N_a = prod_{b != a} (a - b) over the finite points: G below is scaled for r = 4.
- */
-ALWAYS_INLINE void input_points(const int r, const vreal *d, vreal *p)
-{
-    if (r == 4) {
-        const vreal e1 = d[4] - R(4.) * d[2], o1 = d[3] - R(4.) * d[1];
-        const vreal e2 = d[4] - d[2], o2 = R(2.) * (d[3] - d[1]);
-
-        p[0] = R(4.) * d[0] - R(5.) * d[2] + d[4];
-        p[1] = R(4.) * d[1] - R(5.) * d[3] + d[5];
-        p[2] = e1 + o1;
-        p[3] = e1 - o1;
-        p[4] = e2 + o2;
-        p[5] = e2 - o2;
-    } else if (r == 3) {
-        p[0] = R(4.) * (d[0] - d[2]) + R(2.) * (d[3] - d[1]);
-        p[1] = d[4] - d[2] + R(2.) * (d[1] - d[3]);
-        p[2] = R(3.) * (d[3] - d[2]) - R(6.) * d[1];
-        p[3] = d[3] - R(3.) * d[2] + R(2.) * d[1];
-        p[4] = R(4.) * (d[3] - d[1]);
-    } else if (r == 2) {
-        p[0] = R(4.) * (d[0] - d[2]);
-        p[1] = d[3] - d[1];
-        p[2] = R(-3.) * (d[1] + d[2]);
-        p[3] = R(3.) * (d[1] - d[2]);
-    } else {
-        p[0] = R(4.) * (d[0] - d[1]);
-        p[1] = d[2] - d[1];
-        p[2] = R(-6.) * d[1];
-    }
-}
-
-/* A': r + 2 points to r outputs. */
-ALWAYS_INLINE void outputs(const int r, const vreal *m, vreal *y)
-{
-    if (r == 4) {
-        const vreal e1 = m[2] + m[3], o1 = m[2] - m[3], e2 = m[4] + m[5], o2 = m[4] - m[5];
-
-        y[0] = m[0] + e1 + e2;
-        y[1] = o1 + R(2.) * o2;
-        y[2] = e1 + R(4.) * e2;
-        y[3] = o1 + R(8.) * o2 + m[1];
-    } else if (r == 3) {
-        const vreal e1 = m[2] + m[3], o1 = m[2] - m[3];
-
-        y[0] = m[0] + e1 + m[4];
-        y[1] = o1 + R(2.) * m[4];
-        y[2] = e1 + R(4.) * m[4] + m[1];
-    } else if (r == 2) {
-        y[0] = m[0] + m[2] + m[3];
-        y[1] = m[2] - m[3] + m[1];
-    } else {
-        y[0] = m[0] + m[1] + m[2];
-    }
-}
-
-/* A: gradients of r outputs to r + 2 points. */
-ALWAYS_INLINE void output_grad_points(const int r, const vreal *y, vreal *p)
-{
-    p[0] = y[0];
-    p[1] = y[r - 1];
-    if (r == 4) {
-        const vreal e1 = y[0] + y[2], o1 = y[1] + y[3];
-        const vreal e2 = y[0] + R(4.) * y[2], o2 = R(2.) * y[1] + R(8.) * y[3];
-
-        p[2] = e1 + o1;
-        p[3] = e1 - o1;
-        p[4] = e2 + o2;
-        p[5] = e2 - o2;
-    } else if (r == 3) {
-        const vreal e1 = y[0] + y[2];
-
-        p[2] = e1 + y[1];
-        p[3] = e1 - y[1];
-        p[4] = y[0] + R(4.) * y[2] + R(2.) * y[1];
-    } else if (r == 2) {
-        p[2] = y[0] + y[1];
-        p[3] = y[0] - y[1];
-    } else {
-        p[2] = y[0];
-    }
-}
-
-/* G: 3 taps to 6 points. */
-ALWAYS_INLINE void weight_points(const vreal *g, vreal *p)
-{
-    const vreal e1 = (g[0] + g[2]) * R(-0.16666666666666667), o1 = g[1] * R(-0.16666666666666667);
-    const vreal e2 = (g[0] + R(4.) * g[2]) * R(0.041666666666666667);
-    const vreal o2 = g[1] * R(0.083333333333333333);
-
-    p[0] = R(0.25) * g[0];
-    p[1] = g[2];
-    p[2] = e1 + o1;
-    p[3] = e1 - o1;
-    p[4] = e2 + o2;
-    p[5] = e2 - o2;
-}
-
-/* G': gradients at 6 points to those of 3 taps. */
-ALWAYS_INLINE void weight_grads(const vreal *p, vreal *g)
-{
-    const vreal e1 = (p[2] + p[3]) * R(-0.16666666666666667);
-    const vreal o1 = (p[2] - p[3]) * R(-0.16666666666666667);
-    const vreal e2 = (p[4] + p[5]) * R(0.041666666666666667);
-    const vreal o2 = (p[4] - p[5]) * R(0.083333333333333333);
-
-    g[0] = R(0.25) * p[0] + e1 + e2;
-    g[1] = o1 + o2;
-    g[2] = p[1] + e1 + R(4.) * e2;
-}
-
-/* ---- geometry ---- */
-
-/* How the tiles of an image lie. Strips are numbered (image, row of tiles, part of the row). */
-typedef struct grid {
-    int64_t h, w;
-    int64_t rows, cols;  /* of tiles */
-    int64_t parts, part; /* strips in a row of tiles, and tiles in each but perhaps the last */
-    int64_t strips;      /* in the batch */
-    int r_last_row, r_last_col; /* outputs of the last tiles in their short direction, 1 to 4 */
-} grid;
-
-static grid make_grid(const wmi_conv_shape *s)
-{
-    grid g = {.h = s->h, .w = s->w};
-
-    g.rows = ceil_div(s->h, TILE);
-    g.cols = ceil_div(s->w, TILE);
-    g.parts = ceil_div(g.cols, STRIP);
-    g.part = g.parts ? ceil_div(g.cols, g.parts) : 1;
-    g.parts = ceil_div(g.cols, g.part);
-    g.strips = s->n * g.rows * g.parts;
-    g.r_last_row = (int)(s->h - (g.rows - 1) * TILE);
-    g.r_last_col = (int)(s->w - (g.cols - 1) * TILE);
-    return g;
-}
-
-typedef struct strip {
-    int64_t image;
-    int64_t y0, x0; /* first output pixel */
-    int tiles;      /* the last of which may be short */
-    int ry;         /* outputs of its tiles, vertical */
-    int rx_last;    /* outputs of the last tile, horizontal */
-} strip;
-
-static strip strip_at(const grid *g, int64_t index)
-{
-    const int64_t part = index % g->parts, row = index / g->parts % g->rows;
-    const int64_t t0 = part * g->part;
-    strip st = {.image = index / g->parts / g->rows,
-                .y0 = row * TILE,
-                .x0 = t0 * TILE,
-                .tiles = (int)min64(g->part, g->cols - t0)};
-
-    st.ry = row == g->rows - 1 ? g->r_last_row : TILE;
-    st.rx_last = part == g->parts - 1 ? g->r_last_col : TILE;
-    return st;
-}
-
-/* The classes of tiles in the order in which they stand in a chunk. */
-enum { CLASS_C, CLASS_A, CLASS_B, CLASS_D, CLASSES };
-
-typedef struct chunk {
-    int64_t first, last;        /* strips */
-    int64_t begin[CLASSES + 1]; /* row of V and M at which each class starts */
-} chunk;
-
-/* Where a strip's tiles stand: full ones from row `full`, a short last one at row `last`. */
-typedef struct place {
-    int64_t full, last;
-} place;
-
-static void strip_counts(const strip *st, int64_t count[CLASSES])
-{
-    const int has_short = st->rx_last < TILE;
-
-    count[st->ry < TILE ? CLASS_C : CLASS_A] += st->tiles - has_short;
-    count[st->ry < TILE ? CLASS_D : CLASS_B] += has_short;
-}
-
-static chunk make_chunk(const grid *g, int64_t first, int64_t last)
-{
-    chunk ch = {.first = first, .last = last};
-    int64_t count[CLASSES] = {0};
-
-    for (int64_t i = first; i < last; i++) {
-        const strip st = strip_at(g, i);
-        strip_counts(&st, count);
-    }
-    for (int c = 0; c < CLASSES; c++)
-        ch.begin[c + 1] = ch.begin[c] + count[c];
-    return ch;
-}
-
-/* Place of the strip `index` of the chunk: the tiles of each class follow one another by strip. */
-static place place_of(const grid *g, const chunk *ch, int64_t index)
-{
-    const strip st = strip_at(g, index);
-    int64_t before[CLASSES] = {0};
-
-    for (int64_t i = ch->first; i < index; i++) {
-        const strip other = strip_at(g, i);
-        strip_counts(&other, before);
-    }
-    const int full = st.ry < TILE ? CLASS_C : CLASS_A, last = st.ry < TILE ? CLASS_D : CLASS_B;
-    return (place){ch->begin[full] + before[full], ch->begin[last] + before[last]};
-}
-
-/* The rows of a chunk that have the point q = (i, j). */
-static void rows_with_point(const grid *g, const chunk *ch, int q, int64_t *lo, int64_t *hi)
-{
-    const bool short_rows = q / POINTS < g->r_last_row + 2; /* tiles of class C, D have it */
-    const bool short_cols = q % POINTS < g->r_last_col + 2; /* tiles of class B, D have it */
-
-    *lo = short_rows ? ch->begin[CLASS_C] : ch->begin[CLASS_A];
-    *hi = !short_cols ? ch->begin[CLASS_B] : !short_rows ? ch->begin[CLASS_D] : ch->begin[CLASSES];
-}
 
 /* ---- pixels to points: V of the input, or the same of the output's gradient ---- */
 
@@ -276,25 +54,36 @@ typedef struct points {
     int64_t slot, stride;
 } points;
 
+/* What is common to the lines of channels of one strip. */
+typedef struct strip_rows {
+    const real *row[POINTS]; /* first pixel inside of the image, of each row that is read */
+    int64_t inside;          /* columns inside */
+    int left;                /* 1 if a column to the left of the image belongs to the strip */
+    int64_t stride;          /* reals between pixels */
+    int64_t ahead;           /* reals to the strip below, or to the next image */
+    real slope;
+} strip_rows;
+
 /* Columns of the strip through the vertical transform: buf[i][column][LINE]. */
 ALWAYS_INLINE void columns_to_points(const int r, const bool grad, const bool leaky,
-                                     const int vectors, const int tail, const real *const *row,
-                                     int64_t cols, int64_t stride, real slope, int64_t ahead,
+                                     const int vectors, const int tail, const strip_rows *in,
                                      real *buf)
 {
     const int taps = grad ? r : r + 2;
+    const int64_t inside = in->inside, stride = in->stride, ahead = in->ahead;
+    const real slope = in->slope;
 
-    for (int64_t x = 0; x < cols; x++) {
+    for (int64_t x = 0; x < inside; x++) {
 #pragma GCC unroll 4
         for (int i = 0; i < r; i++)
-            prefetch(row[taps - r + i], ahead + x * stride);
+            prefetch(in->row[taps - r + i], ahead + x * stride);
 #pragma GCC unroll 1
         for (int v = 0; v < vectors; v++) {
             vreal d[POINTS], p[POINTS];
 
 #pragma GCC unroll 6
             for (int i = 0; i < taps; i++) {
-                d[i] = load_lanes(row[i] + x * stride + v * VL, v == vectors - 1 ? tail : VL);
+                d[i] = load_lanes(in->row[i] + x * stride + v * VL, v == vectors - 1 ? tail : VL);
                 if (leaky)
                     d[i] = where_positive(d[i], d[i], slope * d[i]);
             }
@@ -349,21 +138,19 @@ ALWAYS_INLINE void tile_to_points(const int r, const bool grad, const int vector
         f(1, __VA_ARGS__);                                                                         \
     }
 
-/* A line of channels of one strip. row[i] points at the leftmost pixel that is read, which is one
- * column outside of the image when left is 1. */
+/* A line of channels of one strip; the columns outside of the image are zero in buf. */
 ALWAYS_INLINE void line_to_points(const bool grad, const bool leaky, const int vectors,
-                                  const int tail, const strip *st, const real *const *row, int left,
-                                  int64_t inside, int64_t stride, real slope, int64_t ahead,
-                                  const points *out, place at, int64_t c, real *buf)
+                                  const int tail, const cursor *at, const strip_rows *in,
+                                  const points *out, int64_t c, real *buf)
 {
+    const strip *st = &at->st;
     const int n_i = st->ry + 2;
 
-    WITH_CONSTANT(st->ry, columns_to_points, grad, leaky, vectors, tail, row, inside, stride, slope,
-                  ahead, buf + left * LINE)
+    WITH_CONSTANT(st->ry, columns_to_points, grad, leaky, vectors, tail, in, buf + in->left * LINE)
     for (int t = 0; t < st->tiles; t++) {
         const bool last = t == st->tiles - 1 && st->rx_last < TILE;
         const real *from = buf + t * TILE * LINE;
-        real *to = out->p + (last ? at.last : at.full + t) * out->stride + c;
+        real *to = out->p + (last ? at->last : at->full + t) * out->stride + c;
 
         if (!last)
             tile_to_points(TILE, grad, vectors, n_i, from, to, out->slot);
@@ -372,52 +159,47 @@ ALWAYS_INLINE void line_to_points(const bool grad, const bool leaky, const int v
     }
 }
 
-static void strip_to_points(const grid *g, const strip *st, const pixels *in, const points *out,
-                            place at, real *buf)
+static void strip_to_points(const cursor *at, const pixels *in, const points *out, real *buf)
 {
+    const grid *g = at->g;
+    const strip *st = &at->st;
     const int halo = in->grad ? 0 : 1, taps = in->grad ? st->ry : st->ry + 2;
     const int left = st->x0 < halo ? 1 : 0;
-    const int64_t x0 = left ? 0 : st->x0 - halo; /* first column that is read */
+    const int64_t x0 = left ? 0 : st->x0 - halo; /* first column inside */
     const int64_t cols = (st->tiles - 1) * TILE + st->rx_last + 2 * halo;
-    const int64_t inside = min64(cols - left, g->w - x0);
-    const int64_t ahead = TILE * g->w * in->c; /* the strip below, or the next image */
-    const real *row[POINTS];
+    strip_rows rows = {.inside = min64(cols - left, g->w - x0),
+                       .left = left,
+                       .stride = in->c,
+                       .ahead = TILE * g->w * in->c,
+                       .slope = in->slope};
 
-    for (int i = 0; i < st->ry + 2; i++) { /* columns outside of the image stay zero */
+    for (int i = 0; i < st->ry + 2; i++) { /* columns outside stay zero for all lines */
         real *line = buf + i * STRIP_COLS * LINE;
 
         memset(line, 0, (size_t)(left * LINE) * sizeof *line);
-        memset(line + (left + inside) * LINE, 0,
-               (size_t)((cols - left - inside) * LINE) * sizeof *line);
+        memset(line + (left + rows.inside) * LINE, 0,
+               (size_t)((cols - left - rows.inside) * LINE) * sizeof *line);
     }
     for (int64_t c = 0; c < in->c; c += LINE) {
         const int64_t width = min64(LINE, in->c - c);
+        const int vectors = (int)ceil_div(width, VL), tail = (int)(width - (vectors - 1) * VL);
 
         for (int i = 0; i < taps; i++) {
             const int64_t y = st->y0 - halo + i;
-            row[i] = y < 0 || y >= g->h ? in->zeros
-                                        : in->p + ((st->image * g->h + y) * g->w + x0) * in->c + c;
+            rows.row[i] = y < 0 || y >= g->h
+                              ? in->zeros
+                              : in->p + ((st->image * g->h + y) * g->w + x0) * in->c + c;
         }
-        if (width < LINE) {
-            const int vectors = (int)((width + VL - 1) / VL);
-            const int tail = (int)(width - (vectors - 1) * VL);
-
-            if (in->grad)
-                line_to_points(true, false, vectors, tail, st, row, left, inside, in->c, in->slope,
-                               ahead, out, at, c, buf);
-            else
-                line_to_points(false, true, vectors, tail, st, row, left, inside, in->c, in->slope,
-                               ahead, out, at, c, buf);
-        } else if (in->grad) {
-            line_to_points(true, false, LINE_V, VL, st, row, left, inside, in->c, in->slope, ahead,
-                           out, at, c, buf);
-        } else if (in->slope != 1) {
-            line_to_points(false, true, LINE_V, VL, st, row, left, inside, in->c, in->slope, ahead,
-                           out, at, c, buf);
-        } else {
-            line_to_points(false, false, LINE_V, VL, st, row, left, inside, in->c, in->slope, ahead,
-                           out, at, c, buf);
-        }
+        if (width < LINE && in->grad)
+            line_to_points(true, false, vectors, tail, at, &rows, out, c, buf);
+        else if (width < LINE)
+            line_to_points(false, true, vectors, tail, at, &rows, out, c, buf);
+        else if (in->grad)
+            line_to_points(true, false, LINE_V, VL, at, &rows, out, c, buf);
+        else if (in->slope != 1)
+            line_to_points(false, true, LINE_V, VL, at, &rows, out, c, buf);
+        else
+            line_to_points(false, false, LINE_V, VL, at, &rows, out, c, buf);
     }
 }
 
@@ -491,13 +273,16 @@ ALWAYS_INLINE void columns_to_pixels(const int r, const bool gated, const bool a
 }
 
 ALWAYS_INLINE void line_to_pixels(const bool gated, const bool add, const int vectors,
-                                  const int tail, const grid *g, const strip *st, const points *m,
-                                  place at, const result *out, int64_t c, real *buf)
+                                  const int tail, const cursor *at, const points *m,
+                                  const result *out, int64_t c, real *buf)
 {
+    const grid *g = at->g;
+    const strip *st = &at->st;
+
     for (int t = 0; t < st->tiles; t++) {
         const bool last = t == st->tiles - 1 && st->rx_last < TILE;
         const int rx = last ? st->rx_last : TILE;
-        const real *from = m->p + (last ? at.last : at.full + t) * m->stride + c;
+        const real *from = m->p + (last ? at->last : at->full + t) * m->stride + c;
         const int64_t pixel = (st->image * g->h + st->y0) * g->w + st->x0 + t * TILE;
 
         WITH_CONSTANT(st->ry, points_to_columns, vectors, rx + 2, from, m->slot, buf)
@@ -507,25 +292,24 @@ ALWAYS_INLINE void line_to_pixels(const bool gated, const bool add, const int ve
     }
 }
 
-static void strip_to_pixels(const grid *g, const strip *st, const points *m, place at,
-                            const result *out, real *buf)
+static void strip_to_pixels(const cursor *at, const points *m, const result *out, real *buf)
 {
     for (int64_t c = 0; c < out->c; c += LINE) {
         const int64_t width = min64(LINE, out->c - c);
         const int vectors = (int)ceil_div(width, VL), tail = (int)(width - (vectors - 1) * VL);
 
         if (out->gate && out->add)
-            line_to_pixels(true, true, vectors, tail, g, st, m, at, out, c, buf);
+            line_to_pixels(true, true, vectors, tail, at, m, out, c, buf);
         else if (out->gate && width == LINE)
-            line_to_pixels(true, false, LINE_V, VL, g, st, m, at, out, c, buf);
+            line_to_pixels(true, false, LINE_V, VL, at, m, out, c, buf);
         else if (out->gate)
-            line_to_pixels(true, false, vectors, tail, g, st, m, at, out, c, buf);
+            line_to_pixels(true, false, vectors, tail, at, m, out, c, buf);
         else if (out->add)
-            line_to_pixels(false, true, vectors, tail, g, st, m, at, out, c, buf);
+            line_to_pixels(false, true, vectors, tail, at, m, out, c, buf);
         else if (width == LINE)
-            line_to_pixels(false, false, LINE_V, VL, g, st, m, at, out, c, buf);
+            line_to_pixels(false, false, LINE_V, VL, at, m, out, c, buf);
         else
-            line_to_pixels(false, false, vectors, tail, g, st, m, at, out, c, buf);
+            line_to_pixels(false, false, vectors, tail, at, m, out, c, buf);
     }
 }
 
@@ -618,13 +402,13 @@ static int64_t slot_size(int64_t reals)
 /* Parts of the scratch, in reals. Forward and gradient of the input have U for all threads, then V
  * and M for each. M[q] is written where V[q - 1] was: POINTS^2 + 1 slots hold both. */
 typedef struct layout {
-    int64_t ci, co, cip, cop, cov; /* channels of the product, and rounded up to vectors */
+    int64_t ci, co;   /* channels of the product */
+    int64_t cip, cop; /* reals between rows of V, and of M or dU: whole vectors */
+    int64_t cov;      /* the same of dy's points, in the gradient of the weights */
     int64_t u_slot, slot;
     int64_t chunk;         /* strips */
     int64_t u, zeros, own; /* sizes */
 } layout;
-
-enum { Q = POINTS * POINTS };
 
 static layout plan_conv(const grid *g, int64_t ci, int64_t co, int threads)
 {
@@ -643,8 +427,8 @@ static layout plan_conv(const grid *g, int64_t ci, int64_t co, int threads)
     return l;
 }
 
-/* The gradient of the weights has V and the points of dy for all threads, twice: while one chunk is
- * multiplied, the next is transformed. Then dU and, for each thread, a buffer. */
+/* Products in the gradient of the weights walk down the columns of V: rows that are a multiple of
+ * four lines apart would fall into a quarter of L1's sets, or less. */
 static int64_t padded_row(int64_t channels)
 {
     const int64_t row = round_up(channels, VL);
@@ -652,6 +436,8 @@ static int64_t padded_row(int64_t channels)
     return row % (4 * LINE) ? row : row + LINE;
 }
 
+/* The gradient of the weights has V and the points of dy for all threads, twice: while one chunk is
+ * multiplied, the next is transformed. Then dU and, for each thread, a buffer. */
 static layout plan_grad_w(const grid *g, int64_t ci, int64_t co)
 {
     layout l = {
@@ -684,14 +470,6 @@ size_t VNAME(winograd_scratch)(const wmi_conv_shape *s, wmi_conv_pass pass, int 
 
 /* ---- passes ---- */
 
-/* Offset of the first pixel of a strip that is the first of its row of tiles. */
-static int64_t strip_pixel(const grid *g, int64_t index)
-{
-    const strip st = strip_at(g, index);
-
-    return (st.image * g->h + st.y0) * g->w;
-}
-
 /* One of Q shares of the reals [from, to) towards L2. */
 static void prefetch_share(const real *p, int64_t from, int64_t to, int q)
 {
@@ -701,37 +479,33 @@ static void prefetch_share(const real *p, int64_t from, int64_t to, int q)
         prefetch(p, from + i * LINE);
 }
 
+/* Strips [first, last) of a thread that goes on to `end`. */
 static void conv_chunk(const grid *g, const layout *l, int64_t first, int64_t last, int64_t end,
                        const pixels *in, const real *u, const result *out, real *own)
 {
     const chunk ch = make_chunk(g, first, last);
     const points v = {own + l->slot, l->slot, l->cip}, m = {own, l->slot, l->cop};
+    const int64_t here = pixels_before(g, first), next = pixels_before(g, last);
+    const int64_t after = pixels_before(g, min64(last + l->chunk, end));
     real *buf = own + (Q + 1) * l->slot;
 
-    for (int64_t i = first; i < last; i++) {
-        const strip st = strip_at(g, i);
-        strip_to_points(g, &st, in, &v, place_of(g, &ch, i), buf);
-    }
-    const int64_t y0 = strip_pixel(g, first), y1 = strip_pixel(g, last);
-    const int64_t y2 = strip_pixel(g, min64(last + (last - first), end));
-
+    for (cursor c = cursor_at(g, &ch, first); c.index < last; cursor_step(&c))
+        strip_to_points(&c, in, &v, buf);
     for (int q = 0; q < Q; q++) {
         int64_t lo, hi;
 
-        prefetch_share(in->p, y1 * in->c, y2 * in->c, q);
-        prefetch_share(out->p, y0 * out->c, y1 * out->c, q);
+        prefetch_share(in->p, next * in->c, after * in->c, q);
+        prefetch_share(out->p, here * out->c, next * out->c, q);
         if (out->gate)
-            prefetch_share(out->gate, y0 * out->c, y1 * out->c, q);
+            prefetch_share(out->gate, here * out->c, next * out->c, q);
         rows_with_point(g, &ch, q, &lo, &hi);
         for (int64_t k = 0; k < l->ci; k += K_BLOCK)
             GEMM_NN(hi - lo, l->cop, min64(K_BLOCK, l->ci - k), v.p + q * l->slot + lo * l->cip + k,
                     l->cip, u + q * l->u_slot + k * GEMM_NR, GEMM_NR, l->ci * GEMM_NR,
                     m.p + q * l->slot + lo * l->cop, l->cop, k > 0);
     }
-    for (int64_t i = first; i < last; i++) {
-        const strip st = strip_at(g, i);
-        strip_to_pixels(g, &st, &m, place_of(g, &ch, i), out, buf);
-    }
+    for (cursor c = cursor_at(g, &ch, first); c.index < last; cursor_step(&c))
+        strip_to_pixels(&c, &m, out, buf);
 }
 
 static void conv(const wmi_conv_shape *s, const real *w, bool turned, const pixels *x,
@@ -780,7 +554,8 @@ void VNAME(winograd_grad_x)(const wmi_conv_shape *s, const real *dy, const real 
     conv(s, w, true, &in, &out, scratch, threads);
 }
 
-/* Each dU[q] is summed over the tiles in their order by the thread that owns this part of it. */
+/* Each part of each dU[q], a panel of columns, is summed over the tiles in their order by one
+ * thread. The points are dealt out in steps of 7, which spreads those that rim tiles lack. */
 void VNAME(winograd_grad_w)(const wmi_conv_shape *s, const real *x, const real *dy, real slope,
                             real *dw, bool add, void *scratch, int threads)
 {
@@ -799,40 +574,34 @@ void VNAME(winograd_grad_w)(const wmi_conv_shape *s, const real *x, const real *
         const int64_t u0 = share(units, id, team), u1 = share(units, id + 1, team);
         real *buf = own + id * l.own;
 
-        for (int64_t u = u0; u < u1; u++) {
-            const int64_t q = u / panels, c = u % panels * GEMM_NR;
-            for (int64_t k = 0; k < l.ci; k++)
-                memset(du + q * l.u_slot + k * l.cop + c, 0,
-                       (size_t)min64(GEMM_NR, l.cop - c) * sizeof *du);
-        }
         for (int64_t i = 0; i < chunks; i++) {
             const chunk ch = make_chunk(&g, i * l.chunk, min64((i + 1) * l.chunk, g.strips));
-            const int64_t jobs = 2 * (ch.last - ch.first);
+            const int64_t jobs = 2 * (ch.last - ch.first); /* x and dy of each strip */
+            const int64_t j0 = share(jobs, id, team), j1 = share(jobs, id + 1, team);
             real *v = v2 + i % 2 * Q * l.slot;
             const points vx = {v, l.slot, l.cip};
             const points vy = {v + l.chunk * g.part * l.cip, l.slot, l.cov};
 
-            for (int64_t j = share(jobs, id, team); j < share(jobs, id + 1, team); j++) {
-                const int64_t index = ch.first + j / 2;
-                const strip st = strip_at(&g, index);
-                const place at = place_of(&g, &ch, index);
+            cursor at = cursor_at(&g, &ch, ch.first + j0 / 2);
 
-                if (j % 2)
-                    strip_to_points(&g, &st, &from_dy, &vy, at, buf);
-                else
-                    strip_to_points(&g, &st, &from_x, &vx, at, buf);
+            for (int64_t j = j0; j < j1; j++) {
+                if (j % 2) {
+                    strip_to_points(&at, &from_dy, &vy, buf);
+                    cursor_step(&at);
+                } else {
+                    strip_to_points(&at, &from_x, &vx, buf);
+                }
             }
-/* One barrier a chunk is enough: the buffer that is written next was read before the previous one.
- */
+            /* One barrier a chunk is enough: what the next one overwrites was read before this. */
 #pragma omp barrier
             for (int64_t u = u0; u < u1; u++) {
-                const int64_t q = u / panels, c = u % panels * GEMM_NR;
+                const int64_t q = u / panels * 7 % Q, c = u % panels * GEMM_NR;
                 int64_t lo, hi;
 
                 rows_with_point(&g, &ch, (int)q, &lo, &hi);
                 GEMM_TN(l.ci, min64(GEMM_NR, l.cop - c), hi - lo, vx.p + q * l.slot + lo * l.cip,
                         l.cip, vy.p + q * l.slot + lo * l.cov + c, l.cov, GEMM_NR,
-                        du + q * l.u_slot + c, l.cop, true);
+                        du + q * l.u_slot + c, l.cop, i > 0);
             }
         }
 #pragma omp barrier
