@@ -23,11 +23,11 @@ static const preset presets[] = {
     {"paper", 4, {40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 40000, 40000, true, true},
 };
 
-/* Adam moves every entry of Q by about the rate, in directions that are mostly noise at first: the
- * noise of x'Qx grows with the rate times d, and d^2 entries overfit the sooner. */
+/* Adam moves every entry of Q by about the rate, in directions that are mostly noise at first, and
+ * the noise of x'Qx grows like rate times d. */
 static double rate_of(int64_t dim)
 {
-    return fmin(0.06 / (double)dim, 9.6 / (double)(dim * dim));
+    return 0.048 / (double)dim;
 }
 
 static int list_jobs(const preset *p, gaussian_job *jobs)

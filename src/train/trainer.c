@@ -44,6 +44,8 @@ typedef struct whole_ratio {
 typedef struct trainer {
     const wmi_train_opts *opts;
     const wmi_source *source;
+    const wmi_params *params;
+    bool apart;      /* bridges share no parameter, and the objective judges them one by one */
     int64_t m, rows; /* bridges; trajectories of a bridge in a step */
     wmi_batcher *batcher;
     wmi_graph *graph;
@@ -236,6 +238,9 @@ static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_para
     wmi_train_state *s = &t->state;
     wm_status st;
 
+    t->params = params;
+    t->apart = t->opts->objective == WMI_LOGISTIC &&
+               !(model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET | WMI_TERM_SEPARABLE));
     s->n = wmi_params_count(params);
     s->n_bridges = t->m;
     s->best_loss = INFINITY;
@@ -371,22 +376,53 @@ static wm_status estimate_kl(trainer *t, double *kl, wm_error *err)
     return WM_OK;
 }
 
+static void keep_eval(trainer *t, int64_t k)
+{
+    t->state.best_eval[3 * k] = t->eval[k].loss;
+    t->state.best_eval[3 * k + 1] = t->eval[k].accuracy;
+    t->state.best_eval[3 * k + 2] = t->eval[k].mean_log_ratio;
+}
+
+/* Bridges that share no parameter have their best moments apart: those between far waymarks overfit
+ * while others still learn. Slice k of every entry, (m, ...), is bridge k's. Returns the mean of
+ * the best losses. */
+static double keep_best_bridges(trainer *t)
+{
+    wmi_train_state *s = &t->state;
+    double mean = 0;
+
+    for (int64_t k = 0; k < t->m; k++) {
+        if (s->best_step == 0 || t->eval[k].loss < s->best_eval[3 * k]) {
+            keep_eval(t, k);
+            for (int64_t i = 0; i < wmi_params_entries(t->params); i++) {
+                const wmi_param_entry *e = wmi_params_entry(t->params, i);
+                const int64_t slice = e->count / t->m, at = e->offset + k * slice;
+
+                memcpy(s->best + at, s->theta + at, (size_t)slice * sizeof *s->best);
+            }
+        }
+        mean += s->best_eval[3 * k] / (double)t->m;
+    }
+    return mean;
+}
+
 static void keep_if_best(trainer *t, double loss)
 {
     wmi_train_state *s = &t->state;
 
     s->stale++;
+    if (t->apart)
+        loss = keep_best_bridges(t);
     if (!(loss < s->best_loss)) /* also where loss is NaN */
         return;
     s->best_loss = loss;
     s->best_step = s->step;
     s->stale = 0;
+    if (t->apart)
+        return;
     memcpy(s->best, s->theta, (size_t)s->n * sizeof *s->best);
-    for (int64_t k = 0; k < t->m; k++) {
-        s->best_eval[3 * k] = t->eval[k].loss;
-        s->best_eval[3 * k + 1] = t->eval[k].accuracy;
-        s->best_eval[3 * k + 2] = t->eval[k].mean_log_ratio;
-    }
+    for (int64_t k = 0; k < t->m; k++)
+        keep_eval(t, k);
 }
 
 /* A bridge that classifies perfectly has stopped learning its ratio. Twice running, since one
