@@ -73,6 +73,7 @@ static int list_jobs(const preset *p, gaussian_job *jobs)
             job = base;
             job.model = WM_RATIO_MLP;
             job.lr = 1e-3;
+            job.iterations /= 4;
             jobs[n++] = job;
         }
     }
