@@ -14,6 +14,7 @@
  * does not see a theta that is too small: README.md has both in numbers. */
 #include "peaked.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -261,8 +262,10 @@ static wm_status summarise(peaked_results *r, int64_t s, const outcome *out, wm_
 {
     const double truth = theta_between(PEAKED_SD0, 1);
     const int64_t count = r->repeats[s];
-    double *error = malloc((size_t)count * sizeof *error);
+    double *error;
 
+    assert(count > 0); /* every preset repeats */
+    error = malloc((size_t)count * sizeof *error);
     if (!error)
         return reproduce_fail(err, WM_ENOMEM, "out of memory: %" PRId64 " errors", count);
     for (int loss = 0; loss < PEAKED_LOSSES; loss++) {
@@ -409,7 +412,7 @@ wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *sett
     outcome *outcomes = NULL;
     peaked_results *r = NULL;
     reproduce_progress progress;
-    int64_t most = 0, total = 0, done = 0;
+    int64_t most = 1, total = 0, done = 0;
     wm_status st;
 
     if ((st = find_preset(&chosen, settings->preset, err)))
