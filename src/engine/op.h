@@ -47,12 +47,16 @@ struct wmi_node {
     bool wants_grad; /* some wanted gradient flows through here */
 
     /* set by the planner */
-    void *val;      /* (shape) */
-    void *grad;     /* (shape); NULL where no gradient is wanted */
-    void *scratch;  /* op->scratch() bytes, alive during this call only */
-    void *saved;    /* op->saved() bytes, alive from forward to backward */
-    unsigned fresh; /* bit i: in[i]->grad holds nothing yet, write it; else add to it */
-    void *state;    /* made by op->prepare(), released by op->release() */
+    void *val;     /* (shape) */
+    void *grad;    /* (shape); NULL where no gradient is wanted */
+    void *scratch; /* op->scratch() bytes, alive during this call only */
+    void *saved;   /* op->saved() bytes, alive from forward to backward; NULL where no gradient is
+                      wanted */
+    /* bit i: in[i]->grad holds nothing yet, write it; else add to it. A node that stands twice
+     * among the inputs is fresh at the lower place only: write gradients in the order of the
+     * inputs. */
+    unsigned fresh;
+    void *state; /* made by op->prepare(), released by op->release() */
     const wmi_run *run;
 };
 
