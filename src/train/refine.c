@@ -18,9 +18,9 @@
 #include "optim/lbfgs.h"
 
 enum {
-    CHUNK = 1024,       /* rows of each class in one run of the program */
-    TRIAL_ROWS = 16384, /* of each class, at most, for the first gradient */
-    VALID_ROWS = 16384,
+    CHUNK = 1024,      /* rows of each class in one run of the program */
+    TRIAL_ROWS = 8192, /* of each class, at most, for the first gradient */
+    VALID_ROWS = 8192,
 };
 
 static const double ROOT_TWO = 1.4142135623730950488, ROOT_HALF = 0.70710678118654752440;
