@@ -71,6 +71,7 @@ static wm_status run(cli_call *call, reproduce_experiment *experiment, wm_error 
         .folder = call->run,
         .resume = call->common->resume,
         .checkpoint_seconds = ((const reproduce_opts *)call->opts)->checkpoint,
+        .time_limit = call->common->time_limit,
     };
     reproduce_result result = {.summary = call->summary};
     wm_status st;
@@ -116,13 +117,14 @@ const cli_command cmd_reproduce_gaussian = {
     .arguments = "",
     .details =
         "Estimates by one ratio (logistic and NWJ) and by the telescope, trained by Adam as "
-        "in the\npaper and fitted by the convex path. Models and checkpoints are kept in the "
+        "in the\npaper and fitted by the convex path. --time-limit holds for each fit. Models and "
+        "checkpoints are kept in the "
         "run folder:\na run that was stopped or killed goes on with --resume and ends in the "
         "same bits.",
     .examples = "waymark reproduce gaussian --preset smoke\n"
                 "waymark reproduce gaussian -o gaussian\n"
                 "waymark reproduce gaussian -o gaussian --resume",
-    .common = CLI_SEED | CLI_RUN | CLI_STRICT,
+    .common = CLI_SEED | CLI_RUN | CLI_TIME | CLI_STRICT,
     .rows = training_rows,
     .opts_size = sizeof(reproduce_opts),
     .defaults = defaults,

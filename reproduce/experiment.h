@@ -21,6 +21,7 @@ typedef struct reproduce_settings {
     wm_run_folder *folder;             /* for models and checkpoints; NULL: none are kept */
     bool resume;                       /* from the checkpoints in it */
     double checkpoint_seconds;         /* between two of them */
+    double time_limit;                 /* seconds of training for each fit; 0: none */
 } reproduce_settings;
 
 /* Starts as {.summary = a new one}; what is added is the caller's to free. */

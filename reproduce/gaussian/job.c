@@ -71,6 +71,7 @@ static wm_ratio_opts fit_opts(const gaussian_job *job, const reproduce_settings 
     o.stop = s->stop;
     o.resume = s->resume;
     o.checkpoint_seconds = s->checkpoint_seconds;
+    o.time_limit = s->time_limit;
     o.on_eval = watch_eval;
     o.ctx = w;
     return o;
