@@ -116,11 +116,11 @@ const cli_command cmd_reproduce_gaussian = {
     .about = "the paper's Gaussians: 10 to 80 nats of mutual information in 40 to 320 dimensions",
     .arguments = "",
     .details =
-        "Estimates by one ratio (logistic and NWJ) and by the telescope, trained by Adam as "
-        "in the\npaper and fitted by the convex path. --time-limit holds for each fit. Models and "
-        "checkpoints are kept in the "
-        "run folder:\na run that was stopped or killed goes on with --resume and ends in the "
-        "same bits.",
+        "Estimates by one ratio (logistic and NWJ) and by the telescope, trained by Adam as in "
+        "the\n"
+        "paper and fitted by the convex path. --time-limit holds for each fit. Models and\n"
+        "checkpoints are kept in the run folder: a run that was stopped or killed goes on with\n"
+        "--resume and ends in the same bits.",
     .examples = "waymark reproduce gaussian --preset smoke\n"
                 "waymark reproduce gaussian -o gaussian\n"
                 "waymark reproduce gaussian -o gaussian --resume",
