@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/speak.h"
+#include "base/sums.h"
 #include "estimators/calibrate.h"
 #include "estimators/ratio_impl.h"
 #include "train/convex.h"
@@ -60,11 +61,6 @@ done:
     return st;
 }
 
-static double softplus(double x)
-{
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
 /* Loss, accuracy and mean log-ratio of every bridge from its held-out scores. */
 static void evaluate_bridges(wm_ratio *r, const held_out *h)
 {
@@ -78,7 +74,7 @@ static void evaluate_bridges(wm_ratio *r, const held_out *h)
         for (int64_t i = 0; i < n; i++) {
             const double num = h->num[k * n + i], den = h->den[k * n + i];
 
-            b->loss += (softplus(-num) + softplus(den)) / (double)n;
+            b->loss += (wmi_log1pexp(-num) + wmi_log1pexp(den)) / (double)n;
             b->accuracy += 0.5 * ((num > 0) + (den < 0)) / (double)n;
             b->mean_log_ratio += num / (double)n;
         }

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "base/sums.h"
 #include "engine/backend/linalg.h"
 #include "engine/ops.h"
 #include "engine/program.h"
@@ -252,11 +253,6 @@ static double ridge_objective(void *ctx, const double *b, double *g, wm_error *e
     return loss;
 }
 
-static double softplus(double x)
-{
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
 /* Held-out losses of each pair of rows into each (valid.n), and their mean. */
 static wm_status held_out(refiner *r, const double *b, double *each, double *mean, wm_error *err)
 {
@@ -271,7 +267,7 @@ static wm_status held_out(refiner *r, const double *b, double *each, double *mea
             return st;
         s = wmi_program_value(r->program, r->scores);
         for (int64_t j = 0; j < CHUNK; j++) {
-            each[i * CHUNK + j] = softplus(-(double)s[j]) + softplus((double)s[CHUNK + j]);
+            each[i * CHUNK + j] = wmi_log1pexp(-(double)s[j]) + wmi_log1pexp((double)s[CHUNK + j]);
             *mean += each[i * CHUNK + j] / (double)r->valid.n;
         }
     }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/speak.h"
+#include "base/sums.h"
 #include "engine/program.h"
 #include "train/checkpoint.h"
 
@@ -294,11 +295,6 @@ static void close_trainer(trainer *t)
 
 /* ---- evaluation ---- */
 
-static double softplus(double x)
-{
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
 /* Scores of bridge k: where its numerator's and denominator's rows begin in the output (m, n). */
 static void add_batch(trainer *t)
 {
@@ -310,7 +306,7 @@ static void add_batch(trainer *t)
         const float *den = num + t->rows;
 
         for (int64_t i = 0; i < t->rows; i++) {
-            t->eval[k].loss += softplus(-(double)num[i]) + softplus((double)den[i]);
+            t->eval[k].loss += wmi_log1pexp(-(double)num[i]) + wmi_log1pexp((double)den[i]);
             t->eval[k].accuracy +=
                 (num[i] > 0) + (den[i] < 0) + 0.5 * ((num[i] == 0) + (den[i] == 0));
             t->eval[k].mean_log_ratio += (double)num[i];
