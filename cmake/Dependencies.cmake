@@ -8,6 +8,8 @@ find_path(LBFGS_INCLUDE lbfgs.h REQUIRED)
 find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 
 # OpenBLAS must be its OpenMP flavour: one thread pool with oneDNN and our own kernels. Where the
 # pthread flavour is installed too, Debian's openblas.pc and libopenblas.so are links to that one,
@@ -35,4 +37,4 @@ target_include_directories(waymark_deps SYSTEM INTERFACE ${OPENBLAS_INCLUDE} ${L
 # OpenBLAS stands before LAPACKE, whose own BLAS is whatever the system prefers: first found wins.
 target_link_libraries(waymark_deps INTERFACE OpenMP::OpenMP_C ${OPENBLAS_LIBRARY}
                       ${LAPACKE_LIBRARY} DNNL::dnnl ${LBFGS_LIBRARY}
-                      PkgConfig::JANSSON m)
+                      PkgConfig::JANSSON PkgConfig::LIBZIP PkgConfig::ZLIB m)

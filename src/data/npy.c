@@ -18,42 +18,50 @@ static bool little_endian(void)
     return low == 1;
 }
 
+int wmi_npy_header(char head[WMI_NPY_HEAD], size_t width, int rank, const int64_t *dim)
+{
+    int n = PREFIX;
+
+    memcpy(head, "\x93NUMPY\x01", 8); /* the NUL is the minor version */
+    n += snprintf(head + n, WMI_NPY_HEAD - (size_t)n,
+                  "{'descr': '%cf%zu', 'fortran_order': False, 'shape': (",
+                  little_endian() ? '<' : '>', width);
+    for (int i = 0; i < rank; i++)
+        n += snprintf(head + n, WMI_NPY_HEAD - (size_t)n, "%" PRId64 "%s", dim[i],
+                      i < rank - 1 ? ", "
+                      : rank == 1  ? ",)"
+                                   : ")");
+    n += snprintf(head + n, WMI_NPY_HEAD - (size_t)n, ", }");
+    while ((n + 1) % 64)
+        head[n++] = ' ';
+    head[n++] = '\n';
+    head[8] = (char)((n - PREFIX) & 0xff);
+    head[9] = (char)((n - PREFIX) >> 8);
+    return n;
+}
+
 /* width: bytes of an element. */
 static wm_status write_array(const char *path, const void *x, size_t width, int rank,
                              const int64_t *dim, wm_error *err)
 {
-    char head[256] = "\x93NUMPY\x01";
-    int n = PREFIX;
+    char head[WMI_NPY_HEAD];
     int64_t count = 1, bytes;
+    int size;
     wmi_file *f = NULL;
     wm_status st;
 
     if (rank < 1 || rank > 3)
         return wmi_fail(err, WM_EINVAL, "%s: an array of rank %d, expected 1 to 3",
                         wmi_path_tail(path), rank);
-    n += snprintf(head + n, sizeof head - (size_t)n,
-                  "{'descr': '%cf%zu', 'fortran_order': False, 'shape': (",
-                  little_endian() ? '<' : '>', width);
-    for (int i = 0; i < rank; i++) {
+    for (int i = 0; i < rank; i++)
         if (dim[i] < 0 || __builtin_mul_overflow(count, dim[i], &count) ||
             __builtin_mul_overflow(count, (int64_t)width, &bytes))
             return wmi_fail(err, WM_EINVAL, "%s: dimension %d is %" PRId64, wmi_path_tail(path), i,
                             dim[i]);
-        n += snprintf(head + n, sizeof head - (size_t)n, "%" PRId64 "%s", dim[i],
-                      i < rank - 1 ? ", "
-                      : rank == 1  ? ",)"
-                                   : ")");
-    }
-    n += snprintf(head + n, sizeof head - (size_t)n, ", }");
-    while ((n + 1) % 64)
-        head[n++] = ' ';
-    head[n++] = '\n';
-    head[8] = (char)((n - PREFIX) & 0xff);
-    head[9] = (char)((n - PREFIX) >> 8);
-
     if ((st = wmi_file_open(&f, path, err)))
         return st;
-    fwrite(head, 1, (size_t)n, wmi_file_stream(f));
+    size = wmi_npy_header(head, width, rank, dim);
+    fwrite(head, 1, (size_t)size, wmi_file_stream(f));
     if (count)
         fwrite(x, width, (size_t)count, wmi_file_stream(f));
     return wmi_file_commit(f, err);

@@ -2,17 +2,16 @@
  * against the file's size before memory is taken. */
 #include "data/safetensors.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "data/bytes.h"
 
 #define MAX_HEADER 100000000 /* bytes, the limit of the reference implementation */
 #define ALIGN 64
@@ -22,8 +21,11 @@ static const struct {
     const char *name;
     size_t size;
 } dtypes[] = {
-    [WMI_ST_F32] = {"F32", 4}, [WMI_ST_F64] = {"F64", 8}, [WMI_ST_I64] = {"I64", 8},
-    [WMI_ST_U64] = {"U64", 8}, [WMI_ST_I32] = {"I32", 4}, [WMI_ST_U8] = {"U8", 1},
+    [WMI_ST_F32] = {"F32", 4},   [WMI_ST_F64] = {"F64", 8},   [WMI_ST_I64] = {"I64", 8},
+    [WMI_ST_U64] = {"U64", 8},   [WMI_ST_I32] = {"I32", 4},   [WMI_ST_U8] = {"U8", 1},
+    [WMI_ST_F16] = {"F16", 2},   [WMI_ST_BF16] = {"BF16", 2}, [WMI_ST_I8] = {"I8", 1},
+    [WMI_ST_I16] = {"I16", 2},   [WMI_ST_U16] = {"U16", 2},   [WMI_ST_U32] = {"U32", 4},
+    [WMI_ST_BOOL] = {"BOOL", 1},
 };
 #define N_DTYPES ((int)(sizeof dtypes / sizeof *dtypes))
 
@@ -224,7 +226,7 @@ struct wmi_safetensors {
     json_t *root; /* owns names and metadata */
     int64_t n;
     item *items;          /* (n), in file order */
-    unsigned char *block; /* all data, each tensor on a multiple of ALIGN */
+    unsigned char *block; /* all data, each tensor on a multiple of ALIGN; NULL: parsed only */
 };
 
 static wm_status bad(const wmi_safetensors *s, const char *name, const char *what, wm_error *err)
@@ -232,21 +234,19 @@ static wm_status bad(const wmi_safetensors *s, const char *name, const char *wha
     return wmi_fail(err, WM_EFORMAT, "%s: tensor '%.60s': %s", wmi_path_tail(s->path), name, what);
 }
 
-static wm_status read_header(wmi_safetensors *s, FILE *f, int64_t size, int64_t *data_at,
-                             wm_error *err)
+/* The 8 bytes of length and the JSON after them. */
+static wm_status read_header(wmi_safetensors *s, const unsigned char *file, int64_t size,
+                             int64_t *data_at, wm_error *err)
 {
     const char *path = wmi_path_tail(s->path);
-    unsigned char head[8];
     uint64_t length = 0;
-    char *text = NULL;
     json_error_t why;
-    wm_status st;
 
-    if (size < 8 || fread(head, 1, 8, f) != 8)
+    if (size < 8)
         return wmi_fail(err, WM_EFORMAT, "%s: %" PRId64 " bytes, too short for a safetensors file",
                         path, size);
     for (int i = 0; i < 8; i++)
-        length |= (uint64_t)head[i] << (8 * i);
+        length |= (uint64_t)file[i] << (8 * i);
     if (length > MAX_HEADER)
         return wmi_fail(err, WM_EFORMAT,
                         "%s: says its header has %" PRIu64 " bytes: not a safetensors file", path,
@@ -255,19 +255,15 @@ static wm_status read_header(wmi_safetensors *s, FILE *f, int64_t size, int64_t 
         return wmi_fail(err, WM_EFORMAT,
                         "%s: cut short: a header of %" PRIu64 " bytes in a file of %" PRId64, path,
                         length, size);
-    if ((st = wmi_alloc(&text, (int64_t)length + 1, 1, "safetensors header", err)))
-        return st;
-    if (fread(text, 1, length, f) != length) {
-        st = wmi_fail(err, WM_EIO, "%s: cannot read: %s", path, strerror(errno));
-    } else if (text[0] != '{') {
-        st = wmi_fail(err, WM_EFORMAT, "%s: header does not begin with '{': not a safetensors file",
-                      path);
-    } else if (!(s->root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why))) {
-        st = wmi_fail(err, WM_EFORMAT, "%s: header, byte %d: %.80s", path, why.position, why.text);
-    }
+    if (length == 0 || file[8] != '{')
+        return wmi_fail(err, WM_EFORMAT,
+                        "%s: header does not begin with '{': not a safetensors file", path);
+    s->root = json_loadb((const char *)file + 8, length, JSON_REJECT_DUPLICATES, &why);
+    if (!s->root)
+        return wmi_fail(err, WM_EFORMAT, "%s: header, byte %d: %.80s", path, why.position,
+                        why.text);
     *data_at = 8 + (int64_t)length;
-    wmi_free(text);
-    return st;
+    return WM_OK;
 }
 
 static wm_status check_metadata(const wmi_safetensors *s, wm_error *err)
@@ -366,7 +362,8 @@ static wm_status check_ranges(const wmi_safetensors *s, int64_t data_size, wm_er
     return WM_OK;
 }
 
-static wm_status read_data(wmi_safetensors *s, FILE *f, wm_error *err)
+/* Data in a block of our own: in a file they stand where they will, and we promise alignment. */
+static wm_status copy_data(wmi_safetensors *s, wm_error *err)
 {
     wm_status st;
     int64_t total = 0;
@@ -379,21 +376,21 @@ static wm_status read_data(wmi_safetensors *s, FILE *f, wm_error *err)
     for (int64_t i = 0; i < s->n; i++) {
         const int64_t bytes = s->items[i].at.end - s->items[i].at.begin;
 
-        if (fread(s->block + total, 1, (size_t)bytes, f) != (size_t)bytes)
-            return wmi_fail(err, WM_EIO, "%s: tensor '%.60s': cannot read: %s",
-                            wmi_path_tail(s->path), s->items[i].t.name, strerror(errno));
+        if (bytes)
+            memcpy(s->block + total, s->items[i].t.data, (size_t)bytes);
         s->items[i].t.data = s->block + total;
         total += (bytes + ALIGN - 1) / ALIGN * ALIGN;
     }
     return WM_OK;
 }
 
-static wm_status read_file(wmi_safetensors *s, FILE *f, int64_t size, wm_error *err)
+static wm_status parse_file(wmi_safetensors *s, const unsigned char *file, int64_t size,
+                            wm_error *err)
 {
     int64_t data_at = 0;
     wm_status st;
 
-    if ((st = read_header(s, f, size, &data_at, err)) || (st = check_metadata(s, err)) ||
+    if ((st = read_header(s, file, size, &data_at, err)) || (st = check_metadata(s, err)) ||
         (st = wmi_alloc(&s->items, (int64_t)json_object_size(s->root), sizeof *s->items,
                         "safetensors", err)))
         return st;
@@ -405,44 +402,52 @@ static wm_status read_file(wmi_safetensors *s, FILE *f, int64_t size, wm_error *
         if ((st = parse_entry(s, &s->items[s->n], name, json_object_iter_value(i), size - data_at,
                               err)))
             return st;
+        s->items[s->n].t.data = file + data_at + s->items[s->n].at.begin;
         s->n++;
     }
     qsort(s->items, (size_t)s->n, sizeof *s->items, by_offset);
-    if ((st = check_ranges(s, size - data_at, err)))
+    return check_ranges(s, size - data_at, err);
+}
+
+wm_status wmi_safetensors_parse(wmi_safetensors **out, const char *path, const unsigned char *file,
+                                int64_t size, wm_error *err)
+{
+    wmi_safetensors *s = NULL;
+    wm_status st;
+
+    *out = NULL;
+    if ((st = wmi_alloc(&s, 1, sizeof *s, "safetensors", err)))
         return st;
-    return read_data(s, f, err);
+    if ((st = wmi_path_join(&s->path, "", path, err)) || (st = parse_file(s, file, size, err)))
+        wmi_safetensors_close(s);
+    else
+        *out = s;
+    return st;
 }
 
 wm_status wmi_safetensors_open(wmi_safetensors **out, const char *path, wm_error *err)
 {
     wm_status st;
     wmi_safetensors *s = NULL;
-    struct stat info;
-    FILE *f = NULL;
+    wmi_bytes *bytes = NULL;
+    const unsigned char *file;
 
     *out = NULL;
-    if ((st = check_machine(path, err)))
+    if ((st = check_machine(path, err)) || (st = wmi_bytes_open(&bytes, path, err)))
         return st;
-    if ((st = wmi_alloc(&s, 1, sizeof *s, "safetensors", err)) ||
-        (st = wmi_path_join(&s->path, "", path, err)))
-        goto done;
-    f = fopen(path, "rb");
-    if (!f || fstat(fileno(f), &info)) {
-        st = wmi_fail(err, WM_EIO, "%s: %s", wmi_path_tail(path), strerror(errno));
-        goto done;
-    }
-    if (!S_ISREG(info.st_mode)) {
+    if (!wmi_bytes_mapped(bytes)) {
         st = wmi_fail(err, WM_EIO, "%s: is not a regular file", wmi_path_tail(path));
         goto done;
     }
-    if ((st = read_file(s, f, info.st_size, err)))
+    if ((st = wmi_bytes_at(bytes, 0, wmi_bytes_size(bytes), &file, err)) ||
+        (st = wmi_safetensors_parse(&s, path, file, wmi_bytes_size(bytes), err)) ||
+        (st = copy_data(s, err)))
         goto done;
     *out = s;
     s = NULL;
 done:
-    if (f)
-        fclose(f);
     wmi_safetensors_close(s);
+    wmi_bytes_close(bytes);
     return st;
 }
 

@@ -18,6 +18,13 @@ typedef enum wmi_st_dtype {
     WMI_ST_U64,
     WMI_ST_I32,
     WMI_ST_U8,
+    WMI_ST_F16,
+    WMI_ST_BF16,
+    WMI_ST_I8,
+    WMI_ST_I16,
+    WMI_ST_U16,
+    WMI_ST_U32,
+    WMI_ST_BOOL,
 } wmi_st_dtype;
 
 typedef struct wmi_st_tensor {
@@ -45,12 +52,17 @@ typedef struct wmi_safetensors wmi_safetensors;
 
 /* Reads and checks all of path. Refused with WM_EFORMAT, naming file and tensor: a header that is
  * not what the format says, byte ranges that overlap, leave gaps, do not fit the shape or the file,
- * repeated names, trailing bytes; WM_EUNSUPPORTED: other types (F16, BF16, ...). */
+ * repeated names, trailing bytes; WM_EUNSUPPORTED: other types (F8_E4M3, C64, ...). */
 WM_MUST_CHECK wm_status wmi_safetensors_open(wmi_safetensors **out, const char *path,
                                              wm_error *err);
+/* The same of a file that is in memory, or mapped: data point into it, aligned as it has them. path
+ * is for messages. */
+WM_MUST_CHECK wm_status wmi_safetensors_parse(wmi_safetensors **out, const char *path,
+                                              const unsigned char *file, int64_t size,
+                                              wm_error *err);
 void wmi_safetensors_close(wmi_safetensors *s);
 
-/* All that is returned is borrowed from s; data are aligned to 64 bytes. */
+/* All that is returned is borrowed from s; data of an opened file are aligned to 64 bytes. */
 int64_t wmi_safetensors_count(const wmi_safetensors *s);
 const wmi_st_tensor *wmi_safetensors_at(const wmi_safetensors *s, int64_t i); /* in file order */
 const wmi_st_tensor *wmi_safetensors_find(const wmi_safetensors *s, const char *name); /* or NULL */

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "data/table.h"
 
 struct wm_data {
     int64_t n, dim;
-    double *x; /* (n, dim) */
+    int64_t room; /* rows that x can hold */
+    double *x;    /* (n, dim) */
 };
 
 wm_status wm_data_new(wm_data **out, int64_t n, int64_t dim, const double *rows, wm_error *err)
@@ -35,11 +37,33 @@ wm_status wm_data_new(wm_data **out, int64_t n, int64_t dim, const double *rows,
         wm_data_free(d);
         return st;
     }
-    d->n = n;
+    d->n = d->room = n;
     d->dim = dim;
     if (rows)
         memcpy(d->x, rows, (size_t)size * sizeof *rows);
     *out = d;
+    return WM_OK;
+}
+
+wm_status wmi_data_resize(wm_data *d, int64_t n, wm_error *err)
+{
+    int64_t size;
+    double *x = NULL;
+    wm_status st;
+
+    if (n > d->room) {
+        if (__builtin_mul_overflow(n, d->dim, &size))
+            return wmi_fail(err, WM_ENOMEM, "a table of %" PRId64 " rows cannot be addressed", n);
+        if ((st = wmi_alloc(&x, size, sizeof *x, "table", err)))
+            return st;
+        memcpy(x, d->x, (size_t)(d->n * d->dim) * sizeof *x);
+        wmi_free(d->x);
+        d->x = x;
+        d->room = n;
+    } else if (n > d->n) {
+        memset(d->x + d->n * d->dim, 0, (size_t)((n - d->n) * d->dim) * sizeof *x);
+    }
+    d->n = n;
     return WM_OK;
 }
 

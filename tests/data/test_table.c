@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "data/table.h"
 #include "waymark/data.h"
 
 static void a_table_copies_its_rows(void **state)
@@ -28,6 +29,34 @@ static void a_table_copies_its_rows(void **state)
         assert_true(wm_data_rows(d)[i] == 0);
     wm_data_free(d);
     wm_data_free(NULL);
+    assert_int_equal(wmi_alloc_live(), live);
+}
+
+static void the_number_of_rows_may_change(void **state)
+{
+    const double rows[6] = {1, 2, 3, 4, 5, 6};
+    const int64_t live = wmi_alloc_live();
+    wm_data *d;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wm_data_new(&d, 3, 2, rows, &err), err);
+    assert_ok(wmi_data_resize(d, 1, &err), err);
+    assert_int_equal(wm_data_count(d), 1);
+    assert_ok(wmi_data_resize(d, 2, &err), err); /* what was forgotten does not come back */
+    assert_true(wm_data_rows(d)[1] == 2 && wm_data_rows(d)[2] == 0);
+    assert_ok(wmi_data_resize(d, 100, &err), err);
+    assert_int_equal(wm_data_count(d), 100);
+    assert_true(wm_data_rows(d)[0] == 1 && wm_data_rows(d)[1] == 2);
+    for (int i = 2; i < 200; i++)
+        assert_true(wm_data_rows(d)[i] == 0);
+    wmi_alloc_fail_at(1);
+    assert_int_equal(wmi_data_resize(d, 1000, &err), WM_ENOMEM);
+    wmi_alloc_fail_at(0);
+    assert_int_equal(wmi_data_resize(d, INT64_MAX, &err), WM_ENOMEM);
+    assert_int_equal(wm_data_count(d), 100);
+    assert_true(wm_data_rows(d)[1] == 2);
+    wm_data_free(d);
     assert_int_equal(wmi_alloc_live(), live);
 }
 
@@ -79,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_copies_its_rows),
+        cmocka_unit_test(the_number_of_rows_may_change),
         cmocka_unit_test(sizes_that_cannot_be),
         cmocka_unit_test(the_first_bad_value_is_named),
     };

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""make_corpus.py FOLDER: write the seeds of the fuzzers: FOLDER/<target>/* of small good files, the malformed
+ones of tests/data/bad beside them, and FOLDER/<target>.dict of words that matter to the format.
+Standard library only."""
+
+import gzip
+import io
+import json
+import os
+import shutil
+import struct
+import sys
+import zipfile
+
+BAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "data", "bad")
+
+
+def npy(descr, shape, data, order=False, version=1):
+    text = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text + data
+
+
+def npy_seeds():
+    numbers = {"f2": "e", "f4": "f", "f8": "d", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H",
+               "u4": "I", "u8": "Q"}
+    for descr, code in numbers.items():
+        for end in "<>":
+            yield f"{descr}{'le' if end == '<' else 'be'}", npy(
+                end + descr, "(3, 2)", struct.pack(f"{end}6{code}", 1, 2, 3, 2, 5, 0), version=1 + ord(code) % 3)
+    yield "bool", npy("|b1", "(4,)", b"\0\1\1\0")
+    yield "fortran", npy("<f4", "(2, 2, 2)", struct.pack("<8f", *range(8)), True)
+    yield "holes", npy("<f8", "(3, 1)", struct.pack("<3d", 1.5, float("nan"), 4))
+    yield "scalar", npy("<f8", "()", bytes(8))
+    yield "none", npy("<f8", "(0, 3)", b"")
+
+
+def npz(members, method):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as z:
+        for name, data in members:
+            with z.open(zipfile.ZipInfo(name), "w", force_zip64=True) as f:
+                f.write(data)
+    return out.getvalue()
+
+
+def npz_seeds():
+    x = npy("<f4", "(2, 2)", struct.pack("<4f", 1, 2, 3, 4))
+    f = npy("<f4", "(2, 2)", struct.pack("<4f", 1, 2, 3, 4), True)
+    for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
+        yield name, npz([("x.npy", x)], method)
+        yield name + "_fortran", npz([("x.npy", f)], method)
+    yield "two", npz([("x.npy", x), ("y.npy", f)], zipfile.ZIP_STORED)
+
+
+def idx_seeds():
+    for code, letter in ((8, "B"), (9, "b"), (11, "h"), (12, "i"), (13, "f"), (14, "d")):
+        yield f"type{code}", bytes([0, 0, code, 2]) + struct.pack(f">2I4{letter}", 2, 2, 1, 2, 3, 2)
+    yield "rank4", bytes([0, 0, 8, 4]) + struct.pack(">4I", 2, 1, 2, 1) + b"abcd"
+
+
+def safetensors_seeds():
+    for dtype, code in (("F32", "f"), ("F64", "d"), ("F16", "e"), ("I8", "b"), ("U8", "B"), ("I64", "q"), ("BOOL", "?")):
+        data = struct.pack(f"<4{code}", 1, 0, 1, 1)
+        text = json.dumps({"x": {"dtype": dtype, "shape": [2, 2], "data_offsets": [0, len(data)]}}).encode()
+        yield dtype, struct.pack("<Q", len(text)) + text + data
+    text = json.dumps({"__metadata__": {"a": "b"}, "x": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]},
+                       "y": {"dtype": "F32", "shape": [0, 2], "data_offsets": [4, 4]}}).encode()
+    yield "two", struct.pack("<Q", len(text)) + text + b"\x80\x3f\0\0"
+
+
+def csv_seeds():
+    yield "plain", b"1,2\n3,4.5\n-1e3,0\n"
+    yield "header", b"a,b,c\n1,x,0.5\n2,y,1.5\n2,x,?\n"
+    yield "quoted", b'"a ""b""","c\nd"\n"1","x,y"\n2,"z"\n'
+    yield "tabs", b"x\ty\n1\t2\n3\t4\n"
+    yield "spaces", b"1 2 3\n4 5 6\n"
+    yield "semicolons", b"x;y\r\n1,5;2\r\n3;4\r\n"
+    yield "bom", b"\xef\xbb\xbfx,y\n1,2\n"
+    yield "missing", b"x,y\n1,\n,2\nNA,null\n3,NaN\n4,5\n"
+    yield "comment", b"# note\n1,2\n\n3,4\n"
+    yield "words", "name,größe\nä,1\nb,2\n".encode()
+    yield "big", b"123456789012345678901234567890,1e400,-inf,0x10,1_000\n"
+    yield "column", b"1\n2\n\n3\n"
+
+
+def schema_seeds():
+    yield "one", b'{"columns":[{"kind":"continuous"}]}'
+    yield "three", ('{"columns":[{"name":"a","kind":"continuous"},{"name":"b","kind":"integer"},'
+                    '{"name":"größe","kind":"categorical","levels":["x","y","1"]}]}').encode()
+    yield "escaped", b'{"columns": [{"name": "\\u00e4\\n", "kind": "categorical", "levels": []}]}'
+
+
+def any_seeds():
+    for kind in (npy_seeds, npz_seeds, idx_seeds, safetensors_seeds, csv_seeds):
+        for name, data in list(kind())[:4]:
+            yield f"{kind.__name__}_{name}", data
+            yield f"{kind.__name__}_{name}_gz", gzip.compress(data, mtime=0)
+    x = gzip.compress(b"1,2\n", mtime=0)
+    yield "members_gz", x + gzip.compress(b"", mtime=0) + x + bytes(16)
+
+
+JSON_WORDS = ['"', "{", "}", "[", "]", ":", ",", "null", "true", "\\\\u0000", "1e9", "-1"]
+NPY_WORDS = ["'descr': ", "'fortran_order': ", "'shape': ", "True", "False", "(", ")", ",)", "<f8", ">i8", "|b1", "<c16",
+             "[('a', '<f8')]", "9223372036854775807", "-1", "\\x93NUMPY", "\\x02\\x00", "\\x03\\x00"]
+TARGETS = {  # seeds, bad folders, words
+    "npy": (npy_seeds, ["npy"], NPY_WORDS),
+    "npz": (npz_seeds, ["npz"], ["PK\\x01\\x02", "PK\\x03\\x04", "PK\\x05\\x06", "PK\\x06\\x06", "PK\\x06\\x07", ".npy",
+                                 "\\xff\\xff\\xff\\xff", "\\x01\\x00\\x10\\x00", *NPY_WORDS]),
+    "idx": (idx_seeds, ["idx"], ["\\x00\\x00\\x08\\x01", "\\x00\\x00\\x0d\\x02", "\\xff\\xff\\xff\\xff"]),
+    "safetensors": (safetensors_seeds, ["safetensors"], [
+        *JSON_WORDS, '"dtype"', '"shape"', '"data_offsets"', "__metadata__", "F32", "F64", "F16", "BF16", "I8", "U64",
+        "BOOL"]),
+    "csv": (csv_seeds, ["csv"], ['"', '""', ",", ";", "\\x09", "\\x0a", "\\x0d\\x0a", "NA", "nan", "inf", "null", "?",
+                                 "1e308", "-0", ".5", "#", "\\xef\\xbb\\xbf", "9007199254740993"]),
+    "tsv": (csv_seeds, ["csv"], ['"', "\\x09", "\\x0a", "NA", "1e308"]),
+    "any": (any_seeds, ["gzip", "foreign"], ["\\x1f\\x8b\\x08", *NPY_WORDS]),
+    "schema": (schema_seeds, [], [*JSON_WORDS, '"columns"', '"name"', '"kind"', '"levels"', '"continuous"', '"integer"',
+                                  '"categorical"']),
+}
+
+
+def main():
+    root = sys.argv[1]
+    for target, (seeds, folders, words) in TARGETS.items():
+        folder = os.path.join(root, target)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        for name, data in seeds():
+            with open(os.path.join(folder, "good_" + name), "wb") as f:
+                f.write(data)
+        for bad in folders:
+            path = os.path.join(BAD, bad)
+            for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
+                if name != "EXPECTED":
+                    shutil.copyfile(os.path.join(path, name), os.path.join(folder, f"{bad}_{name}"))
+        with open(os.path.join(root, target + ".dict"), "w", encoding="utf-8") as f:
+            for word in words:
+                f.write('"' + word.replace('"', '\\"') + '"\n')
+
+
+main()
