@@ -32,6 +32,16 @@ wm_status wmi_alloc(void *out, int64_t count, size_t size, const char *what, wm_
     return WM_OK;
 }
 
+wm_status wmi_alloc_text(char **out, const char *text, const char *what, wm_error *err)
+{
+    const size_t n = strlen(text) + 1;
+    wm_status st = wmi_alloc(out, (int64_t)n, 1, what, err);
+
+    if (!st)
+        memcpy(*out, text, n);
+    return st;
+}
+
 void wmi_free(void *p)
 {
     if (!p)

@@ -14,6 +14,9 @@
  * overflow. what names the thing in the error. A count of 0 gives a pointer that can be freed. */
 WM_MUST_CHECK wm_status wmi_alloc(void *out, int64_t count, size_t size, const char *what,
                                   wm_error *err);
+/* A copy of text. */
+WM_MUST_CHECK wm_status wmi_alloc_text(char **out, const char *text, const char *what,
+                                       wm_error *err);
 void wmi_free(void *p);
 
 /* Test hook: the k-th call from now fails (k >= 1); 0 switches it off. */

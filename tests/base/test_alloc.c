@@ -100,9 +100,21 @@ static void calls_and_live_blocks_are_counted(void **state)
     assert_int_equal(wmi_alloc_count() - calls, 3);
 }
 
+static void texts_are_copied(void **state)
+{
+    char *copy;
+    wm_error err;
+
+    (void)state;
+    assert_int_equal(wmi_alloc_text(&copy, "waymark", "a name", &err), WM_OK);
+    assert_string_equal(copy, "waymark");
+    wmi_free(copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_copied),
         cmocka_unit_test(memory_is_aligned_and_zeroed),
         cmocka_unit_test(sizes_beyond_the_address_space_are_refused),
         cmocka_unit_test(the_kth_call_fails_once),
