@@ -1,7 +1,7 @@
 /* ours.c - our side of the benchmark: a server for bench/run, like bench/peer_torch.py.
  * One command a line on stdin, one JSON object a line on stdout:
  *
- *     setup NAME   build the step of that row of the table
+ *     setup NAME [THREADS]   build the step of that row of the table, for its number of threads
  *     step K       run K steps: {"seconds": ...}
  *     score        the scalar that the last step differentiated: {"value": ...}
  *     sgemm        this machine's limit, 1024 x 1024 x 1024: {"gflops": ...}
@@ -63,11 +63,19 @@ static void quadratic_320(wmi_model *model)
     wmi_model_gaussian(model, 8, 320);
 }
 
+static void mlp_table(wmi_model *model)
+{
+    wmi_model_init(model, 4, 10);
+    model->terms = WMI_TERM_MLP;
+    model->mlp.blocks = 2;
+}
+
 static const bench_row rows[] = {
     {"train_mnist_paper", mnist_paper, 10, false},
     {"inputgrad_mnist_paper", mnist_paper, 10, true},
     {"train_laptop", laptop, 32, false},
     {"train_quadratic_320", quadratic_320, 226, false},
+    {"train_mlp_table", mlp_table, 408, false},
 };
 
 static double now(void)
@@ -209,13 +217,15 @@ static wm_status sgemm_gflops(double *gflops, wm_error *err)
     return WM_OK;
 }
 
-static wm_status command(bench *b, const char *word, const char *arg, long base_kb, wm_error *err)
+static wm_status command(bench *b, const char *word, const char *arg, int threads, long base_kb,
+                         wm_error *err)
 {
     double value;
     wm_status st;
 
     if (!strcmp(word, "setup")) {
         bench_free(b);
+        omp_set_num_threads(threads);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             if (!strcmp(rows[i].name, arg)) {
                 if ((st = bench_open(b, &rows[i], err))) {
@@ -254,21 +264,24 @@ int main(int argc, char **argv)
 {
     bench b = {0};
     char line[128], word[32], arg[64];
+    const int threads = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 2;
     long base_kb;
 
-    omp_set_num_threads(argc > 1 ? (int)strtol(argv[1], NULL, 10) : 2);
+    omp_set_num_threads(threads);
 #pragma omp parallel /* the threads belong to the base, as imports do in the peer */
     {
     }
     base_kb = memory_kb("VmRSS:");
     while (fgets(line, sizeof line, stdin)) {
         wm_error err = {0};
+        int given = threads;
+
         word[0] = arg[0] = 0;
-        if (sscanf(line, "%31s %63s", word, arg) < 1)
+        if (sscanf(line, "%31s %63s %d", word, arg, &given) < 1)
             continue;
         if (!strcmp(word, "quit"))
             break;
-        if (command(&b, word, arg, base_kb, &err))
+        if (command(&b, word, arg, given > 0 ? given : threads, base_kb, &err))
             printf("{\"error\": \"%s: %s\"}\n", wm_status_text(err.code), err.text);
         fflush(stdout);
     }

@@ -9,7 +9,8 @@ A server for bench/run, like bench/ours.c: one command a line on stdin, one JSON
     peak                   memory of this process: {"peak_kb": ..., "base_kb": ...}
     quit
 
-VARIANT is LAYOUT/ADAM for the networks (nchw or nhwc, +trace through torch.jit; foreach or loop) and FORM/ADAM for the quadratic bridges.
+VARIANT is LAYOUT/ADAM for the networks (nchw or nhwc, +trace through torch.jit; foreach or loop), FORM/ADAM for the quadratic bridges, and
+FORM/ADAM/THREADS for the MLP (shared or folded, +trace).
 Run with --threads N. The choices made here, and why, are in bench/README.md.
 """
 import argparse
@@ -24,6 +25,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 SLOPE = 0.3  # LeakyReLU of the paper's code
+THREADS = 2  # --threads
 LEARNING_RATE = 1e-7  # one fixed batch: a real rate would learn it by heart, and time denormal numbers
 
 
@@ -131,6 +133,47 @@ class Quadratic(nn.Module):
         return -(torch.bmm(x, 2 * lower + torch.diag_embed(diagonal)) * x).sum(2) - self.c
 
 
+class Conditional(nn.Module):
+    """scale_k (x W + b) + shift_k on rows grouped by bridge, (m, rows, in) -> (m, rows, out)."""
+
+    def __init__(self, m, ci, co, form):
+        super().__init__()
+        self.folded = form == "folded"
+        self.linear = nn.Linear(ci, co)
+        self.scale = nn.Parameter(torch.ones(m, 1, co))
+        self.shift = nn.Parameter(torch.zeros(m, 1, co))
+
+    def forward(self, x):
+        if self.folded:  # a matrix for each bridge: all of the layer is one batched product
+            w = self.linear.weight.t() * self.scale
+            return torch.baddbmm(torch.addcmul(self.shift, self.scale, self.linear.bias), x, w)
+        return torch.addcmul(self.shift, self.linear(x), self.scale)
+
+
+class ConditionalMLP(nn.Module):
+    """Dense, residual blocks of two layers, dense, quadratic head."""
+
+    def __init__(self, m, d, width, blocks, form):
+        super().__init__()
+        self.first = Conditional(m, d, width, form)
+        self.one = nn.ModuleList(Conditional(m, width, width, form) for _ in range(blocks))
+        self.two = nn.ModuleList(Conditional(m, width, width, form) for _ in range(blocks))
+        self.last = Conditional(m, width, width, form)
+        self.a = nn.Parameter(torch.zeros(m, width, width))
+        self.w = nn.Parameter(torch.zeros(m, width, 1))
+        self.c = nn.Parameter(torch.zeros(m, 1))
+
+    def forward(self, x):  # (m, rows, d) -> (m, rows)
+        h = self.first(x)
+        for one, two in zip(self.one, self.two):
+            # In place where autograd allows it: addcmul does not keep its result.
+            h = h + two(F.leaky_relu_(one(F.leaky_relu(h, SLOPE)), SLOPE))
+        h = self.last(F.leaky_relu_(h, SLOPE))
+        factor = torch.tril(self.a, -1) + torch.diag_embed(torch.exp(torch.diagonal(self.a, dim1=1, dim2=2) - 5))
+        q = torch.bmm(h, factor)
+        return -(q * q).sum(2) - torch.bmm(h, self.w).squeeze(2) - self.c
+
+
 def logistic_loss(s, n_num):
     """Mean over bridges of E_num softplus(-s) + E_den softplus(s)."""
     return F.softplus(-s[:, :n_num]).mean() + F.softplus(s[:, n_num:]).mean()
@@ -144,6 +187,7 @@ NETWORKS = {  # m, rows a bridge, window, stride, stem, blocks, dense
     "train_laptop": (10, 32, 5, 2, 32, LAPTOP_BLOCKS, 128),
 }
 QUADRATIC = {"train_quadratic_320": (8, 226, 320)}  # m, rows a bridge, d
+MLP = {"train_mlp_table": (4, 408, 10, 128, 2)}  # m, rows a bridge, d, width, blocks
 
 
 def adam(net, foreach):
@@ -183,6 +227,9 @@ def input_gradient(net, x, trace):
 def variants(name):
     if name in QUADRATIC:
         return ["%s/%s" % (f, a) for f in ("full", "half", "dot") for a in ("foreach", "loop")]
+    if name in MLP:  # small products: a second thread may cost more than it brings
+        threads = sorted({1, THREADS})
+        return ["%s/foreach/%d" % (f, t) for f in ("shared", "folded", "shared+trace", "folded+trace") for t in threads]
     layouts = ["nchw", "nhwc", "nchw+trace", "nhwc+trace"]
     if name.startswith("inputgrad"):
         return layouts
@@ -192,8 +239,13 @@ def variants(name):
 def build(name, variant):
     """A function that takes one step and returns its scalar."""
     torch.manual_seed(1)
-    form, _, optimiser = variant.partition("/")
+    form, optimiser, threads = (variant.split("/") + ["", ""])[:3]
+    torch.set_num_threads(int(threads or THREADS))
     foreach = optimiser == "foreach"
+    if name in MLP:
+        m, rows, d, width, blocks = MLP[name]
+        net = ConditionalMLP(m, d, width, blocks, form.partition("+")[0])
+        return training(net, torch.randn(m, rows, d), rows // 2, foreach, form.endswith("+trace"))
     if name in QUADRATIC:
         m, rows, d = QUADRATIC[name]
         return training(Quadratic(m, d, form), torch.randn(m, rows, d), rows // 2, foreach)
@@ -231,9 +283,11 @@ def fastest(name):
 
 
 def main():
+    global THREADS
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    ap.add_argument("--threads", type=int, default=2)
-    torch.set_num_threads(ap.parse_args().threads)
+    ap.add_argument("--threads", type=int, default=THREADS)
+    THREADS = ap.parse_args().threads
+    torch.set_num_threads(THREADS)
     base_kb = memory_kb()[1]
     step, value = None, math.nan
     for line in sys.stdin:

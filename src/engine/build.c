@@ -204,6 +204,18 @@ wmi_node *wmi_matmul(wmi_graph *g, wmi_node *a, wmi_node *b, bool ta, bool tb)
     return append2(g, "matmul", a, b, &(wmi_matmul_attr){ta, tb}, sizeof(wmi_matmul_attr));
 }
 
+wmi_node *wmi_dense_layer(wmi_graph *g, wmi_node *x, wmi_node *w, wmi_node *bias, wmi_node *scale,
+                          wmi_node *shift, wmi_node *residual, wmi_dense_attr attr)
+{
+    wmi_node *const in[] = {x, w, bias, scale, shift, residual};
+
+    return wmi_graph_append(g, "dense",
+                            residual         ? 6
+                            : scale || shift ? 5
+                                             : 3,
+                            in, &attr, sizeof attr);
+}
+
 wmi_node *wmi_dense(wmi_graph *g, wmi_node *x, wmi_node *w, wmi_node *bias)
 {
     wmi_node *y = wmi_matmul(g, x, w, false, false);

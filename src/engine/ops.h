@@ -91,6 +91,15 @@ typedef struct wmi_matmul_attr {
 } wmi_matmul_attr;
 /* a (m, n, k) or (n, k), b (m, k, p) or (k, p); ranks 3 and 2 mix: the matrix serves all m. */
 wmi_node *wmi_matmul(wmi_graph *g, wmi_node *a, wmi_node *b, bool ta, bool tb);
+/* A layer of a conditional MLP in one op: leaky(scale_k (leaky(x, pre_slope) W + bias) + shift_k +
+ * residual, slope) for the rows of bridge k. x (rows, in), W (in, out), bias (out); scale and shift
+ * (m, out), or both NULL; residual (rows, out) or NULL, and NULL without them. A slope of 1 is no
+ * activation; both are in [0, 1]. */
+typedef struct wmi_dense_attr {
+    double pre_slope, slope;
+} wmi_dense_attr;
+wmi_node *wmi_dense_layer(wmi_graph *g, wmi_node *x, wmi_node *w, wmi_node *bias, wmi_node *scale,
+                          wmi_node *shift, wmi_node *residual, wmi_dense_attr attr);
 /* x (n, in) W (in, out) + bias (out) or NULL */
 wmi_node *wmi_dense(wmi_graph *g, wmi_node *x, wmi_node *w, wmi_node *bias);
 

@@ -91,6 +91,11 @@ const wmi_param_entry *wmi_params_find(const wmi_params *p, const char *name)
     return NULL;
 }
 
+bool wmi_param_is_under(const char *name, const char *prefix)
+{
+    return prefix && *prefix && strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
 int64_t wmi_params_entries(const wmi_params *p)
 {
     return p->n;

@@ -41,6 +41,8 @@ WM_MUST_CHECK wm_status wmi_params_add(wmi_params *p, const char *name, int rank
                                        const int64_t *dim, wmi_init init, wmi_param_group group,
                                        wm_error *err);
 const wmi_param_entry *wmi_params_find(const wmi_params *p, const char *name); /* or NULL */
+/* Whether the name begins with prefix; nothing begins with NULL or "". */
+bool wmi_param_is_under(const char *name, const char *prefix);
 int64_t wmi_params_entries(const wmi_params *p);
 const wmi_param_entry *wmi_params_entry(const wmi_params *p, int64_t i);
 int64_t wmi_params_count(const wmi_params *p); /* reals in the flat vectors */

@@ -115,7 +115,8 @@ static void find_wanted_gradients(const planner *pl)
     for (int64_t s = 0; s < p->n_steps; s++) {
         wmi_node *nd = p->steps[s].nd;
 
-        nd->wants_grad = is_param(nd) && p->param_grads;
+        nd->wants_grad =
+            is_param(nd) && p->param_grads && !wmi_param_is_under(nd->name, pl->opts->frozen);
         for (int i = 0; i < pl->opts->n_grad_inputs; i++)
             nd->wants_grad |= nd == pl->opts->grad_inputs[i];
         for (int i = 0; i < nd->n_in; i++)
@@ -425,7 +426,8 @@ wm_status wmi_plan(wmi_program *p, const wmi_compile_opts *opts, wm_error *err)
     planner pl = {.p = p, .opts = opts, .n_nodes = wmi_graph_size(p->graph)};
     wm_status st;
 
-    p->run.threads = omp_get_max_threads();
+    /* Inside a parallel region the tasks are spread already: kernels are serial there. */
+    p->run.threads = omp_in_parallel() ? 1 : omp_get_max_threads();
     if ((st = wmi_alloc(&pl.index, pl.n_nodes, sizeof *pl.index, "plan", err)) ||
         (st = wmi_alloc(&pl.on_path, pl.n_nodes, sizeof *pl.on_path, "plan", err)) ||
         (st = wmi_alloc(&pl.written, pl.n_nodes, sizeof *pl.written, "plan", err)) ||

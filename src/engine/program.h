@@ -1,6 +1,7 @@
 /* program.h - a compiled graph: pruned to what is asked for, one aligned block of memory, and a
  * list of calls. After wmi_compile() nothing allocates. A program is for one thread at a time (its
- * kernels use several); several programs may share parameters. */
+ * kernels use several); several programs may share parameters, and run at once, each in a thread of
+ * an OpenMP region: compiled there, a program is for one thread altogether. */
 #ifndef WMI_ENGINE_PROGRAM_H
 #define WMI_ENGINE_PROGRAM_H
 
@@ -13,7 +14,8 @@ typedef struct wmi_compile_opts {
     wmi_node *const *outputs; /* values that can be read after a run */
     int n_outputs;
     wmi_node *loss;               /* differentiated (summed where it is not a scalar), or NULL */
-    bool param_grads;             /* gradient of the loss for every parameter */
+    bool param_grads;             /* gradient of the loss for every parameter ... */
+    const char *frozen;           /* ... but those whose name begins so (zero); NULL: for all */
     wmi_node *const *grad_inputs; /* and for these inputs */
     int n_grad_inputs;
     wmi_tuning *tuning; /* choices of convolution algorithms, looked up and added to; NULL: the

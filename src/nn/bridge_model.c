@@ -109,6 +109,21 @@ static wmi_node *term_of_body(wmi_net *net, const wmi_model *model, const wmi_bo
     return energy;
 }
 
+/* x beside the second Hermite polynomials of its columns. */
+static wmi_value with_squares(wmi_net *net, wmi_value x)
+{
+    const double root_half = 0.70710678118654752440;
+
+    if (x.node)
+        x.node = wmi_concat(
+            net->graph, 2,
+            (wmi_node *[]){x.node, wmi_affine(net->graph, wmi_mul(net->graph, x.node, x.node),
+                                              root_half, -root_half)},
+            1);
+    x.c *= 2;
+    return x;
+}
+
 static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_value x,
                       wmi_node *knots)
 {
@@ -122,7 +137,8 @@ static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_
     case WMI_TERM_ADDITIVE:
         return wmi_head_additive(net, model->bases, knots, x);
     case WMI_TERM_MLP:
-        return term_of_body(net, model, &(wmi_body){.kind = WMI_BODY_MLP, .mlp = model->mlp}, x);
+        return term_of_body(net, model, &(wmi_body){.kind = WMI_BODY_MLP, .mlp = model->mlp},
+                            model->squares ? with_squares(net, x) : x);
     default:
         return term_of_body(net, model,
                             &(wmi_body){.kind = WMI_BODY_RESNET, .resnet = model->resnet}, x);

@@ -31,6 +31,7 @@ typedef struct wmi_model {
     wmi_head_opts head;      /* on the features of mlp and resnet */
     int64_t bases;           /* of the additive term, per column */
     wmi_mlp_opts mlp;
+    bool squares; /* the MLP reads x and (x^2 - 1) / sqrt(2): curvature from the first step on */
     wmi_resnet_opts resnet;
     wmi_separable_opts separable;
 } wmi_model;

@@ -95,7 +95,8 @@ wmi_value wmi_layer_dense(wmi_net *net, const char *name, wmi_value x, int64_t w
     wmi_node *b = wmi_net_param(net, "b", 1, &width, zero, WMI_GROUP_BODY);
 
     if (net->graph)
-        x.node = wmi_dense(net->graph, x.node, w, b);
+        x.node =
+            wmi_dense_layer(net->graph, x.node, w, b, NULL, NULL, NULL, (wmi_dense_attr){1, 1});
     wmi_net_leave(net, mark);
     x.c = width;
     return x;
@@ -144,6 +145,34 @@ wmi_value wmi_layer_scale_shift(wmi_net *net, const char *name, wmi_value x,
         x.h = (x.h + 1) / 2;
         x.w = (x.w + 1) / 2;
     }
+    return x;
+}
+
+wmi_value wmi_layer_conditional(wmi_net *net, const char *name, wmi_value x, int64_t width,
+                                wmi_init init, const wmi_value *residual, double pre_slope,
+                                double slope)
+{
+    const wmi_init zero = {.kind = WMI_INIT_CONST}, one = {.kind = WMI_INIT_CONST, .a = 1};
+    const int64_t by_bridge[] = {net->m, width};
+    wmi_node *w, *b, *scale, *shift;
+    size_t mark;
+
+    if (net->graph && x.shared) { /* one product for all bridges */
+        x = wmi_layer_dense(net, name, wmi_layer_leaky_relu(net, x, pre_slope), width, init);
+        return wmi_layer_scale_shift(net, name, x, residual, (wmi_fused){slope, 1, false});
+    }
+    mark = wmi_net_enter(net, "%s", name);
+    w = wmi_net_param(net, "w", 2, (int64_t[]){x.c, width}, init, WMI_GROUP_BODY);
+    b = wmi_net_param(net, "b", 1, &width, zero, WMI_GROUP_BODY);
+    scale = wmi_net_param(net, "scale", 2, by_bridge, one, WMI_GROUP_BODY);
+    shift = wmi_net_param(net, "shift", 2, by_bridge, zero, WMI_GROUP_BODY);
+    if (net->graph)
+        x.node =
+            wmi_dense_layer(net->graph, x.node, w, b, scale, shift,
+                            residual ? residual->node : NULL, (wmi_dense_attr){pre_slope, slope});
+    wmi_net_leave(net, mark);
+    x.c = width;
+    x.shared = false;
     return x;
 }
 

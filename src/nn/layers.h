@@ -48,6 +48,11 @@ wmi_node *wmi_net_param(wmi_net *net, const char *name, int rank, const int64_t 
 /* x W [+ b]: "name/w" (in, out), "name/b" (out), the bias zero at the start. */
 wmi_value wmi_layer_dense(wmi_net *net, const char *name, wmi_value x, int64_t width,
                           wmi_init init);
+/* ScaleShift_k(LeakyReLU(x, pre_slope) W + b) [+ residual], then LeakyReLU(slope), of vectors: the
+ * parameters of wmi_layer_dense() and of wmi_layer_scale_shift(). Slopes of 1 are no activation. */
+wmi_value wmi_layer_conditional(wmi_net *net, const char *name, wmi_value x, int64_t width,
+                                wmi_init init, const wmi_value *residual, double pre_slope,
+                                double slope);
 /* LeakyReLU(pre_slope), then "name/w" (window, window, in, out), Glorot-uniform, SAME, no bias. */
 wmi_value wmi_layer_conv(wmi_net *net, const char *name, wmi_value x, int window, int stride,
                          int64_t width, double pre_slope);

@@ -12,21 +12,13 @@ void wmi_mlp_opts_init(wmi_mlp_opts *opts)
     *opts = (wmi_mlp_opts){.width = 128, .out = 128, .blocks = 1, .residual = true, .slope = 0.3};
 }
 
-static wmi_value cond(wmi_net *net, const char *name, wmi_value x, int64_t width, wmi_init init,
-                      const wmi_value *residual, double slope)
-{
-    x = wmi_layer_dense(net, name, x, width, init);
-    return wmi_layer_scale_shift(net, name, x, residual, (wmi_fused){slope, 1, false});
-}
-
 static wmi_value block(wmi_net *net, const wmi_mlp_opts *o, wmi_value x)
 {
     const wmi_init he = {.kind = WMI_INIT_HE, .a = 2.0}, small = {.kind = WMI_INIT_HE, .a = 0.1};
-    wmi_value h = wmi_layer_leaky_relu(net, x, o->slope);
+    wmi_value h = wmi_layer_conditional(net, "dense1", x, o->width, he, NULL, o->slope, o->slope);
 
-    h = cond(net, "dense1", h, o->width, he, NULL, o->slope);
     h = wmi_layer_dropout(net, h, o->dropout);
-    return cond(net, "dense2", h, o->width, small, &x, 1);
+    return wmi_layer_conditional(net, "dense2", h, o->width, small, &x, 1, 1);
 }
 
 static bool sane(wmi_net *net, const wmi_mlp_opts *o)
@@ -44,18 +36,18 @@ wmi_value wmi_mlp(wmi_net *net, const wmi_mlp_opts *o, wmi_value x)
     if (!sane(net, o))
         return x;
     if (o->residual)
-        x = cond(net, "first", x, o->width, glorot, NULL, 1);
+        x = wmi_layer_conditional(net, "first", x, o->width, glorot, NULL, 1, 1);
     for (int i = 0; i < o->blocks; i++) {
         const size_t mark = wmi_net_enter(net, "block%d", i + 1);
 
         if (o->residual)
             x = block(net, o, x);
         else
-            x = wmi_layer_dropout(net, cond(net, "dense", x, o->width, glorot, NULL, o->slope),
-                                  o->dropout);
+            x = wmi_layer_dropout(
+                net, wmi_layer_conditional(net, "dense", x, o->width, glorot, NULL, 1, o->slope),
+                o->dropout);
         wmi_net_leave(net, mark);
     }
-    if (o->residual)
-        x = wmi_layer_leaky_relu(net, x, o->slope);
-    return cond(net, "last", x, o->out, glorot, NULL, 1);
+    return wmi_layer_conditional(net, "last", x, o->out, glorot, NULL, o->residual ? o->slope : 1,
+                                 1);
 }

@@ -30,8 +30,9 @@ static wm_status check_groups(const wmi_adam_group *groups, int64_t n_groups, in
                             "Adam group %" PRId64 " is %" PRId64 " + %" PRId64
                             ", expected to start at %" PRId64 " and to end by %" PRId64,
                             k, g->first, g->count, next, n);
-        if (!(g->lr_mult >= 0 && isfinite(g->lr_mult)))
-            return wmi_fail(err, WM_EINVAL, "Adam group %" PRId64 " has lr_mult %g", k, g->lr_mult);
+        if (!(g->lr_mult >= 0 && isfinite(g->lr_mult) && g->decay >= 0 && isfinite(g->decay)))
+            return wmi_fail(err, WM_EINVAL, "Adam group %" PRId64 " has lr_mult %g and decay %g", k,
+                            g->lr_mult, g->decay);
         next += g->count;
     }
     if (next != n)
@@ -61,9 +62,9 @@ wm_status wmi_adam_new(wmi_adam **out, int64_t n, int bits, const wmi_adam_group
         return wmi_fail(err, WM_EINVAL,
                         "Adam over %" PRId64 " numbers of %d bits in %" PRId64 " groups", n, bits,
                         n_groups);
-    if (!(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1 && o.eps > 0))
-        return wmi_fail(err, WM_EINVAL, "Adam with beta1 %g, beta2 %g, eps %g", o.beta1, o.beta2,
-                        o.eps);
+    if (!(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1 && o.eps > 0 && o.clip >= 0))
+        return wmi_fail(err, WM_EINVAL, "Adam with beta1 %g, beta2 %g, eps %g, clip %g", o.beta1,
+                        o.beta2, o.eps, o.clip);
     if ((st = check_groups(groups, n_groups, n, err)) ||
         (st = wmi_alloc(&a, 1, sizeof *a, "Adam", err)))
         return st;

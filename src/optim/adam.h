@@ -14,14 +14,17 @@
 /* A range of the vector with a step size of its own, such as the constants c_k at 10 x lr. */
 typedef struct wmi_adam_group {
     int64_t first, count;
-    double lr_mult;
+    double lr_mult; /* 0: the range keeps its values */
+    double decay;   /* decoupled weight decay (Loshchilov and Hutter 2019): the parameters also
+                       shrink by lr lr_mult decay of themselves */
 } wmi_adam_group;
 
 typedef struct wmi_adam_opts {
     double beta1, beta2, eps;
+    double clip; /* a gradient of a larger Euclidean norm is scaled down to it; 0: never */
 } wmi_adam_opts;
 
-void wmi_adam_opts_init(wmi_adam_opts *opts); /* 0.9, 0.999, 1e-8 */
+void wmi_adam_opts_init(wmi_adam_opts *opts); /* 0.9, 0.999, 1e-8, 0 */
 
 /* Open, so that a checkpoint can save t, m and v, and put them back into a new optimiser. */
 typedef struct wmi_adam {

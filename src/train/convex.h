@@ -1,12 +1,12 @@
 /* convex.h - linear and quadratic bridges without stochastic training.
  *
- * Where waymarks are linear combinations, mean and covariance of every waymark follow from those of
- * p0 and pm, and the log-ratio of two Gaussians with these moments is a quadratic form: the exact
- * answer for Gaussian data, found in the time of a few Cholesky factors. It is then tested on
- * held-out rows: where a step along the logistic gradient lowers the held-out loss by more than its
- * noise, the bridge is refined by L-BFGS with a ridge toward the moment solution, as strong as
- * held-out loss wants it (the unregularised optimum overfits badly in high dimension). No learning
- * rate; deterministic. */
+ * Mean and covariance of every waymark follow from those of p0 and
+ * pm (path_moments.h), and the log-ratio of two Gaussians with these moments is a quadratic form:
+ * the exact answer for Gaussian data, found in the time of a few Cholesky factors. It is then
+ * tested on held-out rows: where a step along the logistic gradient lowers the held-out loss by
+ * more than its noise, the bridge is refined by L-BFGS with a ridge toward the moment solution, as
+ * strong as held-out loss wants it (the unregularised optimum overfits badly in high dimension). No
+ * learning rate; deterministic. */
 #ifndef WMI_TRAIN_CONVEX_H
 #define WMI_TRAIN_CONVEX_H
 
@@ -22,6 +22,7 @@ typedef struct wmi_convex_data {
     int64_t n0_train, n0_valid, nm_train, nm_valid;
     const double *x0_train, *x0_valid, *xm_train, *xm_valid;
     bool xm_standard; /* pm is N(0, I): its moments are known */
+    bool pairs;       /* rows of p0 and pm meet in any combination: new pairs are new data */
 } wmi_convex_data;
 
 typedef struct wmi_convex_opts {
@@ -45,7 +46,7 @@ typedef struct wmi_convex_bridge {
 /* bridges (m) with q and w given by the caller. shrink, if not NULL, receives the weight of the
  * diagonal in the covariance of p0, chosen on held-out likelihood. WM_EINVAL where a covariance is
  * singular. */
-WM_MUST_CHECK wm_status wmi_convex_fit(const wmi_convex_data *data, const wm_alphas *alphas,
+WM_MUST_CHECK wm_status wmi_convex_fit(const wmi_convex_data *data, const wm_chain *chain,
                                        const wmi_convex_opts *opts, wmi_convex_bridge *bridges,
                                        double *shrink, wm_error *err);
 

@@ -22,8 +22,10 @@ enum {
     CHUNK = 1024,      /* rows of each class in one run of the program */
     TRIAL_ROWS = 8192, /* of each class, at most, for the first gradient */
     VALID_ROWS = 8192,
+    PAIRINGS = 4, /* times that rows meet others, where pairs are free */
 };
 
+static const double SURE = 2; /* times the noise, that a step and then a refinement must win */
 static const double ROOT_TWO = 1.4142135623730950488, ROOT_HALF = 0.70710678118654752440;
 
 typedef struct rows {
@@ -33,7 +35,7 @@ typedef struct rows {
 
 typedef struct refiner {
     const wmi_convex_data *data;
-    const wm_alphas *alphas;
+    const wm_chain *chain;
     int64_t k;         /* the bridge */
     uint64_t seed;     /* of its pairing */
     int64_t d, n_free; /* length of b */
@@ -81,12 +83,13 @@ static wm_status draw_rows(const refiner *r, rows *out, bool valid, int64_t n, w
         for (int64_t first = 0; first < out->n; first += CHUNK) {
             float *to = (side ? out->den : out->num) + first * d;
 
-            for (int64_t i = 0; i < CHUNK; i++) {
-                wm_waymark_linear_f64(r->alphas->alpha[k + side], d, x0 + row0[first + i] * d,
-                                      xm + rowm[first + i] * d, z + i * d);
-                for (int64_t j = 0; j < d; j++)
-                    z[i * d + j] -= r->mu[j];
-            }
+            wm_chain_waymark_f64(
+                r->chain, k + side,
+                &(wm_ends_f64){
+                    .rows = CHUNK, .x0 = x0, .xm = xm, .row0 = row0 + first, .rowm = rowm + first},
+                z);
+            for (int64_t i = 0; i < CHUNK * d; i++)
+                z[i] -= r->mu[i % d];
             wmi_lower_solve(CHUNK, d, r->l, z);
             for (int64_t i = 0; i < CHUNK * d; i++)
                 to[i] = (float)z[i];
@@ -119,12 +122,14 @@ static wm_status find_whitening(refiner *r, wm_error *err)
         (st = wmi_alloc(&x, 2 * n * d, sizeof *x, "rows", err)))
         goto done;
     wm_pairing_draw(r->seed, r->k, data->n0_train, data->nm_train, n, row0, rowm);
-    for (int64_t i = 0; i < 2 * n; i++) {
-        wm_waymark_linear_f64(r->alphas->alpha[r->k + i % 2], d, data->x0_train + row0[i / 2] * d,
-                              data->xm_train + rowm[i / 2] * d, x + i * d);
-        for (int64_t j = 0; j < d; j++)
-            r->mu[j] += x[i * d + j] / (double)(2 * n);
-    }
+    for (int side = 0; side < 2; side++)
+        wm_chain_waymark_f64(
+            r->chain, r->k + side,
+            &(wm_ends_f64){
+                .rows = n, .x0 = data->x0_train, .xm = data->xm_train, .row0 = row0, .rowm = rowm},
+            x + side * n * d);
+    for (int64_t i = 0; i < 2 * n * d; i++)
+        r->mu[i % d] += x[i] / (double)(2 * n);
     if ((st = wmi_scatter(2 * n, d, x, r->mu, r->l, err)))
         goto done;
     for (int64_t i = 0; i < d * d; i++)
@@ -342,25 +347,25 @@ static void from_free(const refiner *r, const double *b, wmi_convex_bridge *x, d
 
 /* ---- the choice ---- */
 
-/* Whether losses `now` beat `before` by more than twice the noise of their mean difference. */
-static bool clearly_better(int64_t n, const double *before, const double *now, double *gain)
+/* Mean of a - b, two rows of losses, in units of its own noise. */
+static double noise_units(int64_t n, const double *a, const double *b, double *mean)
 {
-    double mean = 0, var = 0;
+    double var = 0;
 
+    *mean = 0;
     for (int64_t i = 0; i < n; i++)
-        mean += (before[i] - now[i]) / (double)n;
+        *mean += (a[i] - b[i]) / (double)n;
     for (int64_t i = 0; i < n; i++) {
-        const double diff = before[i] - now[i] - mean;
+        const double diff = a[i] - b[i] - *mean;
 
         var += diff * diff / (double)n;
     }
-    *gain = mean;
-    return mean > 2 * sqrt(var / (double)n);
+    return var > 0 ? *mean / sqrt(var / (double)n) : 0;
 }
 
 typedef struct trial {
-    double *b, *best, *g; /* (n_free) */
-    double *before, *now; /* (valid.n) held-out losses */
+    double *b, *best, *g;         /* (n_free) */
+    double *before, *now, *least; /* (valid.n) held-out losses: of the moments, now, the best */
 } trial;
 
 /* One step along the gradient, in the three lengths that fit a Hessian of 1/4 .. 1: cheap, and
@@ -385,42 +390,56 @@ static wm_status worth_refining(refiner *r, trial *t, bool *yes, wm_error *err)
             t->b[i] = r->start[i] - steps[s] * t->g[i];
         if ((st = held_out(r, t->b, t->now, &mean, err)))
             return st;
-        *yes = clearly_better(r->valid.n, t->before, t->now, &gain);
+        *yes = noise_units(r->valid.n, t->before, t->now, &gain) > SURE;
     }
     return WM_OK;
 }
 
-/* From a strong ridge to a weak one, each fit starting from the last; ends when held-out loss
- * rises. */
+/* From a strong ridge to a weak one, each fit starting from the last. A ridge pulls toward the
+ * moments, which is a bias where rows are plenty: the weakest one counts that held-out rows do not
+ * tell from the best. Where parameters are many weak ones are clearly worse, and the path ends. */
 static wm_status follow_ridge(refiner *r, trial *t, wmi_convex_bridge *bridge, wm_error *err)
 {
     const size_t bytes = (size_t)r->n_free * sizeof *t->b;
-    double best = bridge->valid_loss, gain;
+    const size_t losses = (size_t)r->valid.n * sizeof *t->now;
+    const double moments = bridge->valid_loss;
+    double best = moments, units = 0, gain;
     wmi_lbfgs_opts opts;
 
     wmi_lbfgs_opts_init(&opts);
     opts.max_iterations = 50;
     opts.grad_tol = 1e-5;
-    opts.decrease_tol = 1e-6;
+    opts.decrease_tol = 1e-7;
     memcpy(t->b, r->start, bytes);
     memcpy(t->best, r->start, bytes);
+    memcpy(t->least, t->before, losses);
     for (r->ridge = 1; r->ridge > 1e-6; r->ridge /= 3) {
         wmi_lbfgs_result result;
-        double mean;
+        double mean, rise;
         wm_status st;
 
         if ((st = wmi_lbfgs(t->b, r->n_free, ridge_objective, r, &opts, &result, err)) ||
             (st = held_out(r, t->b, t->now, &mean, err)))
             return st;
-        if (!(mean < best))
+        rise = noise_units(r->valid.n, t->now, t->least, &gain);
+        if (rise > 2)
             break;
-        best = mean;
-        memcpy(t->best, t->b, bytes);
-        bridge->ridge = r->ridge;
-        (void)clearly_better(r->valid.n, t->before, t->now, &gain);
-        bridge->valid_gain = gain;
+        if (mean < best) {
+            best = mean;
+            memcpy(t->least, t->now, losses);
+        }
+        if (rise < 1) {
+            memcpy(t->best, t->b, bytes);
+            bridge->ridge = r->ridge;
+            bridge->valid_loss = mean;
+            units = fmax(units, noise_units(r->valid.n, t->before, t->now, &bridge->valid_gain));
+        }
     }
-    bridge->valid_loss = best;
+    if (units < SURE) { /* the moments stay */
+        bridge->ridge = INFINITY;
+        bridge->valid_loss = moments;
+        bridge->valid_gain = 0;
+    }
     return WM_OK;
 }
 
@@ -438,13 +457,16 @@ static wm_status choose(refiner *r, double *start, double *work, wmi_convex_brid
         (st = wmi_alloc(&t.g, r->n_free, sizeof *t.g, "refinement", err)) ||
         (st = wmi_alloc(&t.before, r->valid.n, sizeof *t.before, "refinement", err)) ||
         (st = wmi_alloc(&t.now, r->valid.n, sizeof *t.now, "refinement", err)) ||
+        (st = wmi_alloc(&t.least, r->valid.n, sizeof *t.least, "refinement", err)) ||
         (st = held_out(r, start, t.before, &bridge->valid_loss, err)) ||
         (st = worth_refining(r, &t, &yes, err)))
         goto done;
     if (yes) { /* now with all rows */
-        if (r->train.n < r->data->n0_train) {
+        const int64_t all = r->data->n0_train * (r->data->pairs ? PAIRINGS : 1);
+
+        if (r->train.n < all) {
             free_rows(&r->train);
-            if ((st = draw_rows(r, &r->train, false, r->data->n0_train, err)))
+            if ((st = draw_rows(r, &r->train, false, all, err)))
                 goto done;
         }
         if ((st = follow_ridge(r, &t, bridge, err)))
@@ -453,6 +475,7 @@ static wm_status choose(refiner *r, double *start, double *work, wmi_convex_brid
             from_free(r, t.best, bridge, work);
     }
 done:
+    wmi_free(t.least);
     wmi_free(t.now);
     wmi_free(t.before);
     wmi_free(t.g);
@@ -461,15 +484,16 @@ done:
     return st;
 }
 
-wm_status wmi_refine_bridge(const wmi_convex_data *data, const wm_alphas *alphas,
+wm_status wmi_refine_bridge(const wmi_convex_data *data, const wm_chain *chain,
                             const wmi_convex_opts *opts, int64_t k, wmi_convex_bridge *bridge,
                             wm_error *err)
 {
     const int64_t d = data->dim;
     const int64_t n_train = data->n0_train < TRIAL_ROWS ? data->n0_train : TRIAL_ROWS;
-    const int64_t n_valid = data->n0_valid < VALID_ROWS ? data->n0_valid : VALID_ROWS;
+    const int64_t all_valid = data->n0_valid * (data->pairs ? PAIRINGS : 1);
+    const int64_t n_valid = all_valid < VALID_ROWS ? all_valid : VALID_ROWS;
     refiner r = {.data = data,
-                 .alphas = alphas,
+                 .chain = chain,
                  .k = k,
                  .seed = opts->seed,
                  .d = d,

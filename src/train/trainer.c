@@ -48,6 +48,7 @@ typedef struct trainer {
     const wmi_params *params;
     bool apart;      /* bridges share no parameter, and the objective judges them one by one */
     int64_t m, rows; /* bridges; trajectories of a bridge in a step */
+    int64_t average_every; /* steps between two updates of the average */
     wmi_batcher *batcher;
     wmi_graph *graph;
     wmi_program *program;
@@ -153,6 +154,7 @@ static wm_status make_adam(trainer *t, const wmi_params *params, wm_error *err)
 {
     const int64_t entries = wmi_params_entries(params);
     wmi_adam_group *groups = NULL;
+    wmi_adam_opts opts;
     int64_t n = 0;
     wm_status st = wmi_alloc(&groups, entries, sizeof *groups, "parameter groups", err);
 
@@ -162,14 +164,19 @@ static wm_status make_adam(trainer *t, const wmi_params *params, wm_error *err)
         const wmi_param_entry *e = wmi_params_entry(params, i);
         const int64_t end =
             i + 1 < entries ? wmi_params_entry(params, i + 1)->offset : wmi_params_count(params);
-        const double mult = e->group == WMI_GROUP_CONSTANT ? t->opts->lr_constants : 1;
+        const bool constant = e->group == WMI_GROUP_CONSTANT,
+                   frozen = wmi_param_is_under(e->name, t->opts->frozen);
+        const double mult = frozen ? 0 : constant ? t->opts->lr_constants : 1;
+        const double decay = frozen || constant ? 0 : t->opts->weight_decay;
 
-        if (n && groups[n - 1].lr_mult == mult)
+        if (n && groups[n - 1].lr_mult == mult && groups[n - 1].decay == decay)
             groups[n - 1].count = end - groups[n - 1].first;
         else
-            groups[n++] = (wmi_adam_group){e->offset, end - e->offset, mult};
+            groups[n++] = (wmi_adam_group){e->offset, end - e->offset, mult, decay};
     }
-    st = wmi_adam_new(&t->state.adam, t->state.n, 32, groups, n, NULL, err);
+    wmi_adam_opts_init(&opts);
+    opts.clip = t->opts->clip;
+    st = wmi_adam_new(&t->state.adam, t->state.n, 32, groups, n, &opts, err);
     wmi_free(groups);
     return st;
 }
@@ -204,14 +211,18 @@ static wm_status describe(trainer *t, const wmi_params *params, wm_error *err)
     h = hash(h, t->x,
              (size_t)((is_multinomial(t) ? t->m + 1 : 2 * t->m) * t->rows * t->source->dim) *
                  sizeof *t->x);
+    if (o->start)
+        h = hash(h, o->start, (size_t)t->state.n * sizeof *o->start);
+    if (o->frozen)
+        h = hash(h, o->frozen, strlen(o->frozen));
     snprintf(t->settings, 512,
              "objective=%s form=%d batch=%" PRId64 " iterations=%" PRId64 " eval_every=%" PRId64
              " lr=%.17g constants=%.17g schedule=%d warmup=%" PRId64
              " average=%.17g saturated=%.17g "
-             "patience=%" PRId64 " seed=%" PRIu64 " hash=%016" PRIx64,
+             "patience=%" PRId64 " decay=%.17g clip=%.17g seed=%" PRIu64 " hash=%016" PRIx64,
              wmi_objective_name(o->objective), (int)o->form, o->batch, o->iterations, o->eval_every,
              o->lr, o->lr_constants, (int)o->schedule, o->warmup, o->average, o->saturated,
-             o->patience, o->seed, h);
+             o->patience, o->weight_decay, o->clip, o->seed, h);
     return WM_OK;
 }
 
@@ -225,12 +236,24 @@ static wm_status check_opts(const trainer *t, wm_error *err)
     if (!(o->lr > 0) || !(o->lr_constants > 0))
         return wmi_fail(err, WM_EINVAL, "learning rate %g (constants x %g) must be positive", o->lr,
                         o->lr_constants);
+    if (!(o->weight_decay >= 0) || !(o->clip >= 0))
+        return wmi_fail(err, WM_EINVAL, "weight decay %g and clip %g must not be negative",
+                        o->weight_decay, o->clip);
     if (t->source->n_train < 1 || t->source->n_valid < 1)
         return wmi_fail(err, WM_EINVAL,
                         "%" PRId64 " rows to train and %" PRId64
                         " to validate: both need at least 1",
                         t->source->n_train, t->source->n_valid);
     return WM_OK;
+}
+
+/* Neighbouring steps differ little: every 8th is enough for an average over 100 steps or more, and
+ * costs an eighth. Its decay is that of so many steps. */
+static int64_t steps_per_average(double decay)
+{
+    const double memory = decay < 1 ? 1 / (1 - decay) : 1; /* steps */
+
+    return memory >= 128 ? 8 : memory >= 16 ? (int64_t)(memory / 16) : 1;
 }
 
 static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_params *params,
@@ -250,11 +273,13 @@ static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_para
         (st = wmi_graph_new(&t->graph, WMI_F32, params, err)))
         return st;
     build_graph(t, model);
-    if ((st = wmi_compile(
-             &t->program, t->graph,
-             &(wmi_compile_opts){
-                 .outputs = &t->scores, .n_outputs = 1, .loss = t->loss, .param_grads = true},
-             err)) ||
+    if ((st = wmi_compile(&t->program, t->graph,
+                          &(wmi_compile_opts){.outputs = &t->scores,
+                                              .n_outputs = 1,
+                                              .loss = t->loss,
+                                              .param_grads = true,
+                                              .frozen = t->opts->frozen},
+                          err)) ||
         (st = wmi_alloc(&s->theta, s->n, sizeof *s->theta, "parameters", err)) ||
         (st = wmi_alloc(&s->best, s->n, sizeof *s->best, "best parameters", err)) ||
         (st = wmi_alloc(&t->grad, s->n, sizeof *t->grad, "gradient", err)) ||
@@ -263,10 +288,15 @@ static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_para
         (st = wmi_alloc(&t->eval, t->m, sizeof *t->eval, "evaluation", err)) ||
         (st = make_adam(t, params, err)))
         return st;
+    t->average_every = steps_per_average(t->opts->average);
     if (t->opts->average > 0 &&
-        (st = wmi_average_new(&s->average, s->n, t->opts->average, WMI_AVERAGE_CORRECTED, err)))
+        (st = wmi_average_new(&s->average, s->n, pow(t->opts->average, (double)t->average_every),
+                              WMI_AVERAGE_CORRECTED, err)))
         return st;
-    wmi_params_init(params, t->opts->seed, WMI_F32, s->theta);
+    if (t->opts->start)
+        memcpy(s->theta, t->opts->start, (size_t)s->n * sizeof *s->theta);
+    else
+        wmi_params_init(params, t->opts->seed, WMI_F32, s->theta);
     wmi_program_bind(t->program, s->theta, t->grad);
     if ((st = fill_constant_inputs(t, model, err)) ||
         (st = open_whole_ratio(t, model, params, err)))
@@ -503,7 +533,7 @@ static wm_status take_step(trainer *t, const wmi_lr_schedule *schedule, wm_error
     if ((st = wmi_program_backward(t->program, err)) ||
         (st = wmi_adam_step_f32(s->adam, wmi_lr_at(schedule, s->step), t->grad, s->theta, err)))
         return st;
-    if (s->average)
+    if (s->average && s->step % t->average_every == 0) /* the first step is always in it */
         wmi_average_update_f32(s->average, s->theta);
     s->train_sum += wmi_program_scalar(t->program, t->loss);
     s->train_steps++;

@@ -51,8 +51,13 @@ typedef struct wmi_train_opts {
     double lr_constants; /* times lr, for the constants c_k; 10 in the authors' code */
     wmi_lr_kind schedule;
     int64_t warmup;
-    double average;   /* decay of the weight average that is validated and kept; 0: none */
-    double saturated; /* a validation loss below it, twice running, ends the run; 0: never */
+    const float *start; /* (wmi_params_count) parameters to start from; NULL: drawn from the seed */
+    const char *frozen; /* parameters whose name begins so keep their start values; NULL: none */
+    double weight_decay; /* decoupled, of the parameters a step takes lr times this; not of the
+                            constants; 0: none */
+    double clip;         /* norm that a gradient may have; 0: any */
+    double average;      /* decay of the weight average that is validated and kept; 0: none */
+    double saturated;    /* a validation loss below it, twice running, ends the run; 0: never */
     uint64_t seed;
     double time_limit;                 /* seconds, of this process; 0: none */
     const char *checkpoint;            /* file, or NULL */

@@ -3,6 +3,7 @@
 #include "waymarks/chain.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -152,6 +153,22 @@ int64_t wm_chain_dim(const wm_chain *chain)
 int64_t wm_chain_blocks(const wm_chain *chain)
 {
     return chain->blocks;
+}
+
+void wmi_chain_coefficients(const wm_chain *chain, int64_t k, double *a, double *b)
+{
+    for (int64_t r = 0; r < chain->n_runs; r++) {
+        const wmi_column_run *run = &chain->runs[r];
+
+        for (int64_t j = run->from; j < run->from + run->count; j++) {
+            const bool linear = run->kind == WM_COLUMN_LINEAR;
+            const bool turned = run->kind >= 0 && k >= chain->switches[run->kind];
+            const double alpha = linear ? chain->alpha[k] : turned;
+
+            a[j] = sqrt(1 - alpha * alpha);
+            b[j] = alpha;
+        }
+    }
 }
 
 #define real float

@@ -19,5 +19,8 @@ struct wm_chain {
 
 /* First waymark at which the block in place t of `blocks` is x_m's, 1 .. bridges. */
 int64_t wmi_chain_switch(int64_t t, int64_t blocks, int64_t bridges);
+/* Waymark k is x_k = a * x_0 + b * x_m, column by column, with blocks in the order of their
+ * numbers: a and b are (dim). */
+void wmi_chain_coefficients(const wm_chain *chain, int64_t k, double *a, double *b);
 
 #endif

@@ -384,6 +384,35 @@ static wmi_node *dense_bias(scene *s)
     return wmi_dense(s->g, x, w, any(s, DIMS(2)));
 }
 
+/* Off the kinks: |x| >= 0.3, and |x W + b| <= 3 * 1.2 + 1.2, so that with scale and residual the
+ * sum before the shift is at most 7. */
+static wmi_node *dense_case(scene *s, int n_in, double pre_slope, double slope)
+{
+    const int64_t m = 2;
+    wmi_node *x = either_sign(s, 0.3, 1, DIMS(6, 3)), *w = any(s, DIMS(3, 5));
+    wmi_node *b = n_in == 3 ? either_sign(s, 5, 6, DIMS(5)) : any(s, DIMS(5));
+    wmi_node *scale = n_in > 3 ? any(s, DIMS(m, 5)) : NULL;
+    wmi_node *shift = n_in > 3 ? either_sign(s, 9, 10, DIMS(m, 5)) : NULL;
+    wmi_node *residual = n_in > 5 ? any(s, DIMS(6, 5)) : NULL;
+
+    return wmi_dense_layer(s->g, x, w, b, scale, shift, residual,
+                           (wmi_dense_attr){pre_slope, slope});
+}
+
+BUILD(dense_plain, dense_case(s, 3, 1, 1))
+BUILD(dense_slopes, dense_case(s, 3, 0.3, 0.2))
+BUILD(dense_conditional, dense_case(s, 5, 1, 0.3))
+BUILD(dense_residual, dense_case(s, 6, 0.3, 1))
+
+/* x is also the residual. */
+static wmi_node *dense_twice(scene *s)
+{
+    wmi_node *x = either_sign(s, 0.3, 1, DIMS(4, 3)), *w = any(s, DIMS(3, 3)), *b = any(s, DIMS(3));
+    wmi_node *scale = any(s, DIMS(2, 3)), *shift = either_sign(s, 9, 10, DIMS(2, 3));
+
+    return wmi_dense_layer(s->g, x, w, b, scale, shift, x, (wmi_dense_attr){0.3, 0.3});
+}
+
 /* ---- cases: images ---- */
 
 static wmi_node *conv_case(scene *s, int64_t h, int64_t w, int64_t ci, int64_t co, int64_t k,
@@ -601,6 +630,11 @@ static const test_case cases[] = {
     {"matmul", "one transposed matrix on the right", matmul_one_right_transposed},
     {"matmul", "same node twice", matmul_twice},
     {"matmul", "dense layer", dense_bias},
+    {"dense", "plain", dense_plain},
+    {"dense", "slopes", dense_slopes},
+    {"dense", "conditional", dense_conditional},
+    {"dense", "conditional, residual", dense_residual},
+    {"dense", "same node twice", dense_twice},
     {"conv2d", "3x3", conv_3x3},
     {"conv2d", "3x3 stride 2", conv_3x3_stride},
     {"conv2d", "1x1", conv_1x1},

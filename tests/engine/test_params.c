@@ -23,6 +23,9 @@ static void entries_are_aligned_and_found(void **state)
     assert_int_equal(wmi_params_find(p, "scalar")->offset, 64);
     assert_int_equal(wmi_params_count(p), 80);
     assert_null(wmi_params_find(p, "b"));
+    assert_true(wmi_param_is_under("b/w", "b/") && wmi_param_is_under("b/w", "b/w"));
+    assert_false(wmi_param_is_under("b/w", "b/w/") || wmi_param_is_under("b/w", "a"));
+    assert_false(wmi_param_is_under("b/w", "") || wmi_param_is_under("b/w", NULL));
     assert_ok(wmi_params_add(p, "a", 1, three, zero, WMI_GROUP_BODY, &err),
               err); /* the same again */
     assert_int_equal(wmi_params_entries(p), 3);

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "check.h"
 #include "engine/ops.h"
-#include "engine/program.h"
+#include "engine/plan.h"
 
 typedef struct net {
     wmi_params *params;
@@ -190,6 +190,79 @@ static void a_parameter_outside_the_loss_has_gradient_zero(void **state)
     net_free(&t);
 }
 
+/* Two layers, of which the first is frozen or not. */
+static wmi_program *two_layers(wmi_graph *g, const char *frozen, wmi_node **hidden)
+{
+    wmi_node *x = wmi_input(g, "x", 2, (int64_t[]){4, 2}), *loss;
+    wmi_program *p;
+    wm_error err;
+
+    *hidden = wmi_matmul(g, x, wmi_param(g, "base/w"), false, false);
+    loss = wmi_sum(g, wmi_tanh(g, wmi_matmul(g, *hidden, wmi_param(g, "top/w"), false, false)),
+                   WMI_ALL_AXES);
+    assert_ok(wmi_compile(&p, g,
+                          &(wmi_compile_opts){.loss = loss, .param_grads = true, .frozen = frozen},
+                          &err),
+              err);
+    return p;
+}
+
+static void frozen_parameters_have_gradient_zero_and_cost_nothing(void **state)
+{
+    const wmi_init normal = {WMI_INIT_NORMAL, 0, 1};
+    float theta[64], grad[2][64];
+    wmi_params *params;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wmi_params_new(&params, &err), err);
+    assert_ok(wmi_params_add(params, "base/w", 2, (int64_t[]){2, 3}, normal, WMI_GROUP_BODY, &err),
+              err);
+    assert_ok(wmi_params_add(params, "top/w", 2, (int64_t[]){3, 1}, normal, WMI_GROUP_BODY, &err),
+              err);
+    assert_int_equal(wmi_params_count(params), 32);
+    wmi_params_init(params, 1, WMI_F32, theta);
+    for (int frozen = 0; frozen < 2; frozen++) {
+        wmi_graph *g;
+        wmi_node *hidden;
+        void *x;
+
+        assert_ok(wmi_graph_new(&g, WMI_F32, params, &err), err);
+        wmi_program *p = two_layers(g, frozen ? "base" : NULL, &hidden);
+
+        memset(grad[frozen], 0xff, sizeof grad[frozen]);
+        wmi_program_bind(p, theta, grad[frozen]);
+        assert_ok(wmi_program_input(p, "x", &x, &err), err);
+        for (int i = 0; i < 8; i++)
+            ((float *)x)[i] = (float)(i - 3);
+        assert_ok(wmi_program_backward(p, &err), err);
+        assert_int_equal(hidden->wants_grad, !frozen);
+        wmi_program_free(p);
+        wmi_graph_free(g);
+    }
+    for (int i = 0; i < 6; i++)
+        assert_true(grad[0][i] != 0 && grad[1][i] == 0);
+    assert_memory_equal(grad[0] + 16, grad[1] + 16, 3 * sizeof(float));
+    wmi_params_free(params);
+}
+
+static void a_program_made_in_a_parallel_region_is_serial(void **state)
+{
+    int threads[2] = {0};
+
+    (void)state;
+#pragma omp parallel for schedule(static, 1) num_threads(2)
+    for (int i = 0; i < 2; i++) {
+        net t;
+
+        if (!net_new(&t, false, NULL))
+            threads[i] = t.program->run.threads;
+        net_free(&t);
+    }
+    assert_int_equal(threads[0], 1);
+    assert_int_equal(threads[1], 1);
+}
+
 /* A chain of n tanh layers needs every value for its gradient, but only two without. */
 static void memory_is_reused(void **state)
 {
@@ -303,6 +376,8 @@ int main(void)
         cmocka_unit_test(every_failed_allocation_is_an_error_without_leak),
         cmocka_unit_test(a_repeat_gives_the_same_bits),
         cmocka_unit_test(a_parameter_outside_the_loss_has_gradient_zero),
+        cmocka_unit_test(frozen_parameters_have_gradient_zero_and_cost_nothing),
+        cmocka_unit_test(a_program_made_in_a_parallel_region_is_serial),
         cmocka_unit_test(memory_is_reused),
         cmocka_unit_test(what_is_not_asked_for_is_pruned),
         cmocka_unit_test(errors_are_clear),

@@ -53,7 +53,7 @@ static void eps_is_that_of_tensorflow(void **state)
     wmi_adam_free(a);
 }
 
-static const wmi_adam_group three_groups[] = {{0, 4, 1}, {4, 2, 10}, {6, 1, 1}};
+static const wmi_adam_group three_groups[] = {{0, 4, 1, 0}, {4, 2, 10, 0}, {6, 1, 1, 0}};
 
 static double gradient(int i, double x)
 {
@@ -104,7 +104,8 @@ static void numpy_agrees_in_double_and_float(void **state)
 /* Equal gradients everywhere: each group moves by lr times its multiplier. */
 static void groups_move_at_their_own_rate(void **state)
 {
-    static const wmi_adam_group groups[] = {{0, 3, 1}, {3, 0, 5}, {3, 2, 10}, {5, 4, 0}};
+    static const wmi_adam_group groups[] = {
+        {0, 3, 1, 0}, {3, 0, 5, 0}, {3, 2, 10, 0}, {5, 4, 0, 0}};
     static const double moved[] = {1, 1, 1, 10, 10, 0, 0, 0, 0};
     wm_error err = {0};
     wmi_adam *a = NULL;
@@ -120,10 +121,57 @@ static void groups_move_at_their_own_rate(void **state)
     wmi_adam_free(a);
 }
 
+/* By hand, lr = 0.1: a first step of length lr (1 - tiny) and, decoupled from it, a shrinkage by lr
+ * lr_mult decay. A gradient of zero leaves the shrinkage alone; a group that does not move keeps
+ * its values whatever its decay. */
+static void decay_is_decoupled(void **state)
+{
+    static const wmi_adam_group groups[] = {{0, 1, 1, 0.5}, {1, 1, 2, 0.5}, {2, 1, 0, 0.5}};
+    const double g[3] = {1, 0, 1};
+    double x[3] = {2, 2, 2};
+    wm_error err = {0};
+    wmi_adam *a = NULL;
+
+    (void)state;
+    assert_ok(wmi_adam_new(&a, 3, 64, groups, 3, NULL, &err), err);
+    assert_ok(wmi_adam_step_f64(a, 0.1, g, x, &err), err);
+    assert_near(x[0], 2 * (1 - 0.1 * 0.5) - 0.1, 1e-7);
+    assert_near(x[1], 2 * (1 - 0.2 * 0.5), 1e-14);
+    assert_true(x[2] == 2);
+    wmi_adam_free(a);
+}
+
+/* 3 ^ 2 + 4 ^ 2 = 5 ^ 2, spread over 40 numbers. Adam's own step does not change when all gradients
+ * are scaled alike, so it is m, the mean of g, that shows the clipping. */
+static void a_long_gradient_is_scaled_down(void **state)
+{
+    enum { N = 40 };
+    const wmi_adam_opts opts = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1};
+    float g[N] = {0}, x[N] = {0};
+    wm_error err = {0};
+    wmi_adam *a = NULL;
+
+    (void)state;
+    g[1] = 3;
+    g[N - 1] = -4;
+    assert_ok(wmi_adam_new(&a, N, 32, NULL, 0, &opts, &err), err);
+    assert_ok(wmi_adam_step_f32(a, 0.1, g, x, &err), err);
+    assert_near((double)((float *)a->m)[1], 0.1 * 0.6, 1e-8);
+    assert_near((double)((float *)a->m)[N - 1], 0.1 * -0.8, 1e-8);
+    assert_near((double)((float *)a->v)[1], 0.001 * 0.36, 1e-10);
+    wmi_adam_free(a);
+    g[1] = 0.3F;
+    g[N - 1] = -0.4F; /* short enough */
+    assert_ok(wmi_adam_new(&a, N, 32, NULL, 0, &opts, &err), err);
+    assert_ok(wmi_adam_step_f32(a, 0.1, g, x, &err), err);
+    assert_near((double)((float *)a->m)[1], 0.1 * 0.3, 1e-8);
+    wmi_adam_free(a);
+}
+
 static void bits_do_not_depend_on_threads(void **state)
 {
     enum { N = 200003 }; /* above the threshold of both groups, odd */
-    static const wmi_adam_group groups[] = {{0, 70001, 1}, {70001, N - 70001, 10}};
+    static const wmi_adam_group groups[] = {{0, 70001, 1, 0}, {70001, N - 70001, 10, 0}};
     const int before = omp_get_max_threads(), threads[] = {1, 2, 7};
     float *g = malloc(N * sizeof *g), *x[3];
     wm_error err = {0};
@@ -206,9 +254,11 @@ static void a_checkpoint_continues_bit_for_bit(void **state)
 
 static void wrong_arguments_are_refused(void **state)
 {
-    static const wmi_adam_group gap[] = {{0, 2, 1}, {3, 2, 1}}, overlap[] = {{0, 3, 1}, {2, 3, 1}},
-                                short_[] = {{0, 4, 1}}, beyond[] = {{0, 6, 1}},
-                                negative[] = {{0, -1, 1}, {-1, 6, 1}}, rate[] = {{0, 5, -1}};
+    static const wmi_adam_group gap[] = {{0, 2, 1, 0}, {3, 2, 1, 0}},
+                                overlap[] = {{0, 3, 1, 0}, {2, 3, 1, 0}}, short_[] = {{0, 4, 1, 0}},
+                                beyond[] = {{0, 6, 1, 0}},
+                                negative[] = {{0, -1, 1, 0}, {-1, 6, 1, 0}},
+                                rate[] = {{0, 5, -1, 0}}, decay[] = {{0, 5, 1, NAN}};
     static const struct {
         const wmi_adam_group *groups;
         int64_t n_groups;
@@ -219,8 +269,10 @@ static void wrong_arguments_are_refused(void **state)
                  {beyond, 1, "to end by 5"},
                  {negative, 2, "group 0 is 0 + -1"},
                  {rate, 1, "lr_mult -1"},
+                 {decay, 1, "decay nan"},
                  {gap, -1, "in -1 groups"}};
     const wmi_adam_opts opts = {.beta1 = 1, .beta2 = 0.999, .eps = 1e-8};
+    const wmi_adam_opts clip = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = -1};
     wm_error err = {0};
 
     (void)state;
@@ -240,6 +292,7 @@ static void wrong_arguments_are_refused(void **state)
         assert_int_equal(wmi_adam_new(&a, 5, 16, NULL, 0, NULL, &err), WM_EINVAL);
         assert_int_equal(wmi_adam_new(&a, -5, 32, NULL, 0, NULL, &err), WM_EINVAL);
         assert_int_equal(wmi_adam_new(&a, 5, 32, NULL, 0, &opts, &err), WM_EINVAL);
+        assert_int_equal(wmi_adam_new(&a, 5, 32, NULL, 0, &clip, &err), WM_EINVAL);
         assert_ok(wmi_adam_new(&a, 0, 32, NULL, 0, NULL, &err), err); /* nothing to learn is fine */
         assert_ok(wmi_adam_step_f32(a, 0.1, &g, &x, &err), err);
         assert_true(x == 1);
@@ -272,6 +325,8 @@ int main(void)
         cmocka_unit_test(eps_is_that_of_tensorflow),
         cmocka_unit_test(numpy_agrees_in_double_and_float),
         cmocka_unit_test(groups_move_at_their_own_rate),
+        cmocka_unit_test(decay_is_decoupled),
+        cmocka_unit_test(a_long_gradient_is_scaled_down),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(a_bad_gradient_changes_nothing),
         cmocka_unit_test(a_checkpoint_continues_bit_for_bit),

@@ -22,6 +22,7 @@ static fitted fit(const wmi_convex_data *data, int64_t m, bool quadratic, bool r
     const wmi_convex_opts o = {.quadratic = quadratic, .refine = refine, .seed = 1};
     wm_spacing spacing;
     wm_alphas alphas;
+    wm_chain *chain;
     wm_error err;
 
     wm_spacing_init(&spacing);
@@ -32,7 +33,9 @@ static fitted fit(const wmi_convex_data *data, int64_t m, bool quadratic, bool r
         f.bridge[k].q = f.store + k * (d * d + d);
         f.bridge[k].w = f.bridge[k].q + d * d;
     }
-    assert_ok(wmi_convex_fit(data, &alphas, &o, f.bridge, NULL, &err), err);
+    assert_ok(wm_chain_new(&chain, m, &alphas, d, NULL, &err), err);
+    assert_ok(wmi_convex_fit(data, chain, &o, f.bridge, NULL, &err), err);
+    wm_chain_free(chain);
     return f;
 }
 

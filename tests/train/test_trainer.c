@@ -211,6 +211,94 @@ static void patience_and_time_end_a_run(void **state)
     assert_int_equal(o.result.best_step, 1); /* there is a model all the same */
 }
 
+/* theta is: quadratic/a (2, 2, 2), quadratic/w (2, 2, 1), c (2), each from a multiple of 16 on. */
+enum { AT_A = 0, AT_W = 16, AT_C = 32 };
+
+static void one_step_goes_from_where_it_is_told_to_start(void **state)
+{
+    wmi_train_opts t = quick();
+    float start[64] = {0};
+    outcome o, drawn;
+
+    (void)state;
+    t.iterations = 1;
+    t.schedule = WMI_LR_CONSTANT;
+    for (int i = 0; i < 8; i++)
+        start[AT_A + i] = 0.25F * (float)i;
+    start[AT_C + 1] = -3;
+    drawn = run((problem){.sd0 = 0.5}, &t);
+    t.start = start;
+    o = run((problem){.sd0 = 0.5}, &t);
+    assert_ok(o.st, o.err);
+    assert_memory_not_equal(o.theta, drawn.theta, sizeof o.theta);
+    for (int i = 0; i < 64; i++) /* Adam's first step is at most lr long */
+        assert_near((double)o.theta[i], (double)start[i], 1.0001 * t.lr);
+    assert_true(o.theta[AT_C] != start[AT_C]);
+}
+
+static void what_is_frozen_keeps_its_bits(void **state)
+{
+    wmi_train_opts t = quick();
+    float start[64] = {0};
+    outcome o;
+
+    (void)state;
+    t.iterations = 600;
+    t.average = 0.9;
+    t.weight_decay = 0.1; /* nor does it decay */
+    t.start = start;
+    t.frozen = "quadratic/a";
+    for (int i = 0; i < 8; i++)
+        start[AT_A + i] = 0.1F * (float)(i + 1);
+    o = run((problem){.sd0 = 0.5}, &t);
+    assert_ok(o.st, o.err);
+    assert_memory_equal(o.theta + AT_A, start + AT_A, 8 * sizeof *start);
+    assert_true(fabsf(o.theta[AT_C]) > 0.01F && fabsf(o.theta[AT_C + 1]) > 0.01F);
+    assert_true(o.theta[AT_W] != 0);
+    t.frozen = ""; /* nothing is called that */
+    o = run((problem){.sd0 = 0.5}, &t);
+    assert_ok(o.st, o.err);
+    assert_true(o.theta[AT_A] != start[AT_A]);
+}
+
+/* Far beyond any use, so that what remains is the decay: weights go to nearly 0, constants do not.
+ */
+static void weights_decay_and_constants_do_not(void **state)
+{
+    wmi_train_opts t = quick();
+    outcome o;
+
+    (void)state;
+    t.iterations = 1000;
+    t.weight_decay = 20;
+    o = run((problem){.sd0 = 0.5}, &t);
+    assert_ok(o.st, o.err);
+    for (int k = 0; k < BRIDGES; k++) { /* without decay q is 0.86 and 0.64 */
+        assert_true(fabs(o.q[k]) < 0.1);
+        assert_true(fabs(o.c[k]) > 0.005);
+    }
+}
+
+/* Adam forgets the length of gradients but for eps: a clip of 1e-12 makes them all much shorter
+ * than eps, and nothing moves far. */
+static void a_tiny_clip_stops_the_movement(void **state)
+{
+    wmi_train_opts t = quick();
+    outcome o;
+
+    (void)state;
+    t.iterations = 200;
+    t.clip = 1e-12;
+    o = run((problem){.sd0 = 0.5}, &t);
+    assert_ok(o.st, o.err);
+    for (int i = 0; i < 64; i++)
+        assert_true(fabsf(o.theta[i]) < 0.01F);
+    t.clip = 1e6;
+    o = run((problem){.sd0 = 0.5}, &t);
+    assert_ok(o.st, o.err);
+    assert_true(o.q[0] > 0.1);
+}
+
 static void bad_settings_and_data_are_named(void **state)
 {
     wmi_train_opts t = quick();
@@ -221,6 +309,12 @@ static void bad_settings_and_data_are_named(void **state)
     assert_int_equal(run((problem){.sd0 = 1}, &t).st, WM_EINVAL);
     t = quick();
     t.lr = -1;
+    assert_int_equal(run((problem){.sd0 = 1}, &t).st, WM_EINVAL);
+    t = quick();
+    t.weight_decay = -1;
+    assert_int_equal(run((problem){.sd0 = 1}, &t).st, WM_EINVAL);
+    t = quick();
+    t.clip = NAN;
     assert_int_equal(run((problem){.sd0 = 1}, &t).st, WM_EINVAL);
     t = quick();
     o = run((problem){.sd0 = 0.5, .bad = true}, &t);
@@ -236,6 +330,10 @@ int main(void)
         cmocka_unit_test(a_resumed_run_ends_in_the_same_bits),
         cmocka_unit_test(a_saturated_bridge_is_named),
         cmocka_unit_test(patience_and_time_end_a_run),
+        cmocka_unit_test(one_step_goes_from_where_it_is_told_to_start),
+        cmocka_unit_test(what_is_frozen_keeps_its_bits),
+        cmocka_unit_test(weights_decay_and_constants_do_not),
+        cmocka_unit_test(a_tiny_clip_stops_the_movement),
         cmocka_unit_test(bad_settings_and_data_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,14 @@
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define GEMM_MAX_MR 12
 #else
-#define GEMM_MAX_MR 6
+#define GEMM_MAX_MR                                                                                \
+    6 /* One row of n reals into panels `stride` reals apart, filled up with zeros: then the       \
+       * columns of many such rows can be either operand of gemm_tn() (lda = ldb = GEMM_NR).       \
+       * Elements are multiplied by (sign > 0 ? 1 : slope); with slope 1, sign is not read. A      \
+       * stride that is no power of two keeps the panels from meeting in L1. */
+void VNAME(pack_row)(int64_t n, const real *row, const real *sign, real slope, int64_t stride,
+                     real *to);
+
 #endif
 enum { GEMM_MR = GEMM_MAX_MR, GEMM_NR = 2 * VL };
 
@@ -46,5 +53,11 @@ void VNAME(gemm_windows)(int64_t m, int64_t n, int64_t runs, int64_t len, const 
 int64_t VNAME(panels_size)(int64_t k, int64_t n);
 /* Packs B, (k x n) at b[p * ldb + j], or with trans its transpose, (n x k) at b[j * ldb + p]. */
 void VNAME(pack_panels)(int64_t k, int64_t n, const real *b, int64_t ldb, bool trans, real *panels);
+/* One row of n reals into panels `stride` reals apart, filled up with zeros: then the columns of
+ * many such rows can be either operand of gemm_tn() (lda = ldb = GEMM_NR). Elements are multiplied
+ * by (sign > 0 ? 1 : slope); with slope 1, sign is not read. A stride that is no power of two keeps
+ * the panels from meeting in L1. */
+void VNAME(pack_row)(int64_t n, const real *row, const real *sign, real slope, int64_t stride,
+                     real *to);
 
 #endif

@@ -34,6 +34,7 @@ ALWAYS_INLINE void kernel(const int mr, const int nv, const bool trans, const op
     for (int64_t run = 0; run < o.runs; run++) {
         const real *a = o.a + run * o.run_step;
 
+#pragma GCC unroll 4
         for (int64_t p = 0; p < o.k; p++) {
             vreal bv[2];
 
@@ -163,6 +164,8 @@ int64_t VNAME(panels_size)(int64_t k, int64_t n)
 
 void VNAME(pack_panels)(int64_t k, int64_t n, const real *b, int64_t ldb, bool trans, real *panels)
 {
+    if (k == 0) /* there may be no memory for nothing */
+        return;
     for (int64_t j = 0; j < n; j += GEMM_NR, panels += k * GEMM_NR) {
         const int64_t nc = n - j < GEMM_NR ? n - j : GEMM_NR;
 
@@ -172,8 +175,42 @@ void VNAME(pack_panels)(int64_t k, int64_t n, const real *b, int64_t ldb, bool t
             for (int64_t c = 0; c < nc; c++)
                 for (int64_t p = 0; p < k; p++)
                     panels[p * GEMM_NR + c] = b[(j + c) * ldb + p];
-        else
+        else if (nc < GEMM_NR)
             for (int64_t p = 0; p < k; p++)
                 memcpy(panels + p * GEMM_NR, b + p * ldb + j, (size_t)nc * sizeof *b);
+        else /* of a constant size: no call */
+            for (int64_t p = 0; p < k; p++)
+                memcpy(panels + p * GEMM_NR, b + p * ldb + j, GEMM_NR * sizeof *b);
     }
+}
+
+/* x > 0 ? 1 : slope, lane by lane. */
+ALWAYS_INLINE vreal gate(vreal x, vreal slope)
+{
+    const vreal one = vsplat(1);
+    typedef __typeof__(one > one) mask;
+    const mask up = x > 0;
+
+    return (vreal)(((mask)one & up) | ((mask)slope & ~up));
+}
+
+void VNAME(pack_row)(int64_t n, const real *row, const real *sign, real slope, int64_t stride,
+                     real *to)
+{
+    const vreal slopes = vsplat(slope);
+    int64_t j = 0;
+
+    for (; j + GEMM_NR <= n; j += GEMM_NR, to += stride)
+        for (int h = 0; h < GEMM_NR; h += VL) {
+            vreal u = vload(row + j + h);
+
+            if (slope != 1)
+                u *= gate(vload(sign + j + h), slopes);
+            vstore(to + h, u);
+        }
+    if (j == n)
+        return;
+    memset(to, 0, GEMM_NR * sizeof *to);
+    for (int64_t i = j; i < n; i++)
+        to[i - j] = slope == 1 || sign[i] > 0 ? row[i] : slope * row[i];
 }

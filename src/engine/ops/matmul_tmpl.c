@@ -67,6 +67,98 @@ static void batch(const wmi_node *nd, int64_t count, bool ta, bool tb, int64_t r
              c + i * step_c, cols);
 }
 
+/* ---- rows times a vector: y (m, n) = a (m, n, k) b (m, k), a linear head ----
+ *
+ * Read once, in order, with sums over fixed lanes: BLAS copies a first, and makes a matrix of b. */
+
+enum { LANES = 4 * VL }; /* sums under way along a row */
+
+static bool is_rows_times_vector(const dims *z)
+{
+    return z->p == 1 && !z->ta && z->k > 0;
+}
+
+static real dot(int64_t k, const real *restrict a, const real *restrict b)
+{
+    real lane[LANES] = {0}, rest = 0;
+    int64_t i = 0;
+
+    for (; i + LANES <= k; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            lane[l] += a[i + l] * b[i + l];
+    for (; i < k; i++)
+        rest += a[i] * b[i];
+    for (int width = LANES / 2; width > 0; width /= 2)
+        for (int l = 0; l < width; l++)
+            lane[l] += lane[l + width];
+    return lane[0] + rest;
+}
+
+static void vector_forward(const wmi_node *nd, const dims *z)
+{
+    const real *a = nd->in[0]->val, *b = nd->in[1]->val;
+    real *y = nd->val;
+#pragma omp parallel for schedule(static)                                                          \
+    num_threads(nd->run->threads) if (nd->n * z->k >= WMI_OMP_MIN)
+    for (int64_t r = 0; r < z->m * z->n; r++) {
+        const int64_t i = r / z->n;
+
+        y[r] = dot(z->k, a + i * z->step_a + r % z->n * z->k, b + i * z->step_b);
+    }
+}
+
+/* da = dy b', row by row; where one a serves all m, in the order of m. */
+static void vector_grad_a(const wmi_node *nd, const dims *z)
+{
+    const real *b = nd->in[1]->val, *dy = nd->grad;
+    const int64_t rows = z->step_a || z->m == 1 ? z->m * z->n : z->n;
+    const int64_t times = z->step_a || z->m == 1 ? 1 : z->m;
+#pragma omp parallel for schedule(static)                                                          \
+    num_threads(nd->run->threads) if (nd->n * z->k >= WMI_OMP_MIN)
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < times; i++) {
+            const real d = dy[i * z->n + r];
+            const real *restrict v = b + (times > 1 ? i : r / z->n) * z->step_b;
+            real *restrict to = (real *)nd->in[0]->grad + r * z->k;
+
+            if (nd->fresh & 1u && i == 0)
+                for (int64_t j = 0; j < z->k; j++)
+                    to[j] = d * v[j];
+            else
+                for (int64_t j = 0; j < z->k; j++)
+                    to[j] += d * v[j];
+        }
+}
+
+/* db = a' dy: columns are cut among the threads, rows are added in order. */
+static void vector_grad_b(const wmi_node *nd, const dims *z)
+{
+    enum { SPAN = 256 }; /* columns */
+    const real *a = nd->in[0]->val, *dy = nd->grad;
+    const int64_t vectors = z->step_b || z->m == 1 ? z->m : 1;
+    const int64_t rows = z->m * z->n / vectors, spans = (z->k + SPAN - 1) / SPAN;
+#pragma omp parallel for collapse(2) schedule(static)                                              \
+    num_threads(nd->run->threads) if (nd->n * z->k >= WMI_OMP_MIN)
+    for (int64_t i = 0; i < vectors; i++)
+        for (int64_t s = 0; s < spans; s++) {
+            const int64_t j0 = s * SPAN, cols = z->k - j0 < SPAN ? z->k - j0 : SPAN;
+            real *restrict to = (real *)nd->in[1]->grad + i * z->step_b + j0;
+
+            if (nd->fresh & 2u)
+                memset(to, 0, (size_t)cols * sizeof *to);
+            for (int64_t r = 0; r < rows; r++) {
+                const real d = dy[i * rows + r];
+                const int64_t batch_of = (i * rows + r) / z->n, row = (i * rows + r) % z->n;
+                const real *restrict from = a + batch_of * z->step_a + row * z->k + j0;
+
+                for (int64_t j = 0; j < cols; j++)
+                    to[j] += d * from[j];
+            }
+        }
+}
+
+/* ---- all products ---- */
+
 static void forward(const wmi_node *nd)
 {
     const dims z = dims_of(nd);
@@ -74,6 +166,10 @@ static void forward(const wmi_node *nd)
 
     if (nd->n == 0)
         return;
+    if (is_rows_times_vector(&z)) {
+        vector_forward(nd, &z);
+        return;
+    }
     batch(nd, z.m, z.ta, z.tb, z.n, z.p, z.k, nd->in[0]->val, z.step_a, nd->in[1]->val, z.step_b, 0,
           nd->val, step);
 }
@@ -87,6 +183,13 @@ static void backward(const wmi_node *nd)
     const real beta_a = nd->fresh & 1u ? 0 : 1, beta_b = nd->fresh & 2u ? 0 : 1;
     const int64_t step = z.n * z.p;
 
+    if (is_rows_times_vector(&z) && nd->n > 0) {
+        if (da)
+            vector_grad_a(nd, &z);
+        if (db)
+            vector_grad_b(nd, &z);
+        return;
+    }
     if (da && !z.ta) /* (n, k) = (n, p) (p, k) */
         batch(nd, z.m, false, !z.tb, z.n, z.k, z.p, dy, step, b, z.step_b, beta_a, da, z.step_a);
     else if (da) /* (k, n) = (k, p) (p, n) */

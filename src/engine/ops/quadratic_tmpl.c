@@ -13,24 +13,29 @@
 #include "engine/ops/gemm.h"
 
 enum {
-    ROWS = 48,
-    CHUNK = 256
-}; /* rows of X a task takes forward; rows summed at a time backward */
+    ROWS = 48,                     /* of X that a task takes at a time */
+    CHUNK = 256,                   /* rows that dA is summed over at a time, at most */
+    STRIDE = (CHUNK + 1) * GEMM_NR /* of packed columns of a chunk; not a power of two */
+};
 
 typedef struct sizes {
-    int64_t m, n, d, panels, tri; /* tri: reals of all panels of one T */
-    int64_t blocks;               /* of ROWS rows */
-    bool shared;                  /* x serves every bridge */
+    int64_t m, n, d, panels;
+    int64_t blocks; /* of ROWS rows */
+    int64_t chunk;  /* rows: equal ones, of at most CHUNK */
+    int64_t tri;    /* reals of all panels of one T, with room for either triangle */
+    bool shared;    /* x serves every bridge */
 } sizes;
 
 static sizes sizes_of(const wmi_node *nd)
 {
     const wmi_shape *x = &nd->in[0]->shape, *a = &nd->in[1]->shape;
     sizes z = {.m = a->dim[0], .n = x->dim[1], .d = x->dim[2], .shared = x->dim[0] != a->dim[0]};
+    const int64_t chunks = z.n > CHUNK ? (z.n + CHUNK - 1) / CHUNK : 1;
 
     z.panels = (z.d + GEMM_NR - 1) / GEMM_NR;
-    z.tri = z.panels * GEMM_NR * z.d; /* room for either triangle without counting corners */
     z.blocks = (z.n + ROWS - 1) / ROWS;
+    z.chunk = (z.n + chunks - 1) / chunks;
+    z.tri = z.panels * GEMM_NR * z.d;
     return z;
 }
 
@@ -62,45 +67,57 @@ static inline real triangle(const wmi_node *nd, const real *a, int64_t d, int64_
     return exp(a[i * d + i] - 5);
 }
 
-/* Panel `p` of T: rows j0 .. d of columns j0 .. j0 + NR; of T' (trans): rows 0 .. end of column
- * panel. */
-static void pack_triangle(const wmi_node *nd, const real *a, int64_t d, int64_t p, bool trans,
-                          real *restrict panel)
+/* Tasks lo .. hi of the calling thread. Consecutive ones, so that a thread packs few matrices, each
+ * for itself: they stay in its cache, and nobody waits. */
+typedef struct share {
+    int64_t lo, hi;
+    real *own; /* the thread's part of the scratch */
+} share;
+
+static share share_of(const wmi_node *nd, int64_t tasks, int64_t own)
 {
-    const int64_t j0 = p * GEMM_NR, j1 = j0 + GEMM_NR < d ? j0 + GEMM_NR : d;
-    const int64_t first = trans ? 0 : j0, last = trans ? j1 : d;
-    const real factor = is_psd(nd) ? 1 : 2;
+    const int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
 
-    for (int64_t r = first; r < last; r++, panel += GEMM_NR) {
-        if (!trans && r >= j1 && j1 - j0 == GEMM_NR) { /* below the corner: a plain row */
+    return (share){tasks * me / all, tasks * (me + 1) / all, (real *)nd->scratch + me * own};
+}
+
+/* T_k in panels: panel p has rows j0 .. d of columns j0 .. j0 + NR. Read along the rows of A. */
+static void pack_t(const wmi_node *nd, const sizes *z, int64_t k, real *to)
+{
+    const real *a = (const real *)nd->in[1]->val + k * z->d * z->d, factor = is_psd(nd) ? 1 : 2;
+
+    for (int64_t r = 0; r < z->d; r++) {
+        const int64_t last = r / GEMM_NR, corner = last * GEMM_NR;
+        real *at = to + last * GEMM_NR * z->d + (r - corner) * GEMM_NR;
+
+        for (int64_t p = 0; p < last; p++) {
+            const real *restrict from = a + r * z->d + p * GEMM_NR;
+            real *restrict put = to + p * GEMM_NR * z->d + (r - p * GEMM_NR) * GEMM_NR;
+
             for (int64_t j = 0; j < GEMM_NR; j++)
-                panel[j] = factor * a[r * d + j0 + j];
-            continue;
+                put[j] = factor * from[j];
         }
-        for (int64_t j = j0; j < j0 + GEMM_NR; j++) {
-            const int64_t row = trans ? j : r, col = trans ? r : j;
-
-            panel[j - j0] = j < j1 && row >= col ? triangle(nd, a, d, row, col) : 0;
-        }
+        for (int64_t j = 0; j < GEMM_NR; j++)
+            at[j] = corner + j <= r ? triangle(nd, a, z->d, r, corner + j) : 0;
     }
 }
 
-/* Where the packed panels of T (and of T' after them) and each thread's own memory lie in scratch.
- */
-static real *packed(const wmi_node *nd, const sizes *z, int64_t k, int64_t p)
+/* T_k' in panels: panel p has rows 0 .. j0 + NR, of columns j0 .. j0 + NR. */
+static void pack_t_transposed(const wmi_node *nd, const sizes *z, int64_t k, real *to)
 {
-    return (real *)nd->scratch + k * z->tri + p * GEMM_NR * z->d;
-}
+    const real *a = (const real *)nd->in[1]->val + k * z->d * z->d, factor = is_psd(nd) ? 1 : 2;
 
-static void pack_all(const wmi_node *nd, const sizes *z, bool trans)
-{
-    const real *a = nd->in[1]->val;
+    for (int64_t j = 0; j < z->panels * GEMM_NR; j++) {
+        const int64_t corner = j / GEMM_NR * GEMM_NR;
+        const int64_t end = corner + GEMM_NR < z->d ? corner + GEMM_NR : z->d; /* of the rows */
+        const int64_t inside = j < z->d ? j : 0; /* columns that fill the last panel are zero */
+        real *at = to + corner * z->d + j % GEMM_NR;
 
-#pragma omp parallel for collapse(2) schedule(static, 1)                                           \
-    num_threads(nd->run->threads) if (z->m * z->d * z->d >= WMI_OMP_MIN)
-    for (int64_t k = 0; k < z->m; k++)
-        for (int64_t p = 0; p < z->panels; p++)
-            pack_triangle(nd, a + k * z->d * z->d, z->d, p, trans, packed(nd, z, k, p));
+        for (int64_t r = 0; r < inside; r++)
+            at[r * GEMM_NR] = factor * a[j * z->d + r];
+        for (int64_t r = inside; r < end; r++)
+            at[r * GEMM_NR] = r == j ? triangle(nd, a, z->d, j, j) : 0;
+    }
 }
 
 static const real *rows_of(const wmi_node *nd, const sizes *z, int64_t k, int64_t row)
@@ -130,127 +147,202 @@ static double dot(int64_t n, const real *restrict a, const real *restrict b)
     return rest;
 }
 
+static void forward_block(const wmi_node *nd, const sizes *z, int64_t k, int64_t b, const real *t,
+                          real *own)
+{
+    const int64_t r0 = b * ROWS, rows = z->n - r0 < ROWS ? z->n - r0 : ROWS;
+    const real *x = rows_of(nd, z, k, r0);
+    real *y = saves_y(nd) ? (real *)nd->saved + (k * z->n + r0) * z->d : own;
+    real *out = (real *)nd->val + k * z->n + r0;
+
+    for (int64_t p = 0; p < z->panels; p++) {
+        const int64_t j0 = p * GEMM_NR, cols = z->d - j0 < GEMM_NR ? z->d - j0 : GEMM_NR;
+
+        GEMM_NN(rows, cols, z->d - j0, x + j0, z->d, t + j0 * z->d, GEMM_NR, 0, y + j0, z->d,
+                false);
+    }
+    for (int64_t r = 0; r < rows; r++)
+        out[r] = (real)dot(z->d, (is_psd(nd) ? y : x) + r * z->d, y + r * z->d);
+}
+
+/* Reals that a thread has for itself in forward and grad_x: T, and a block of rows. */
+static int64_t own_of_rows(const sizes *z)
+{
+    return z->tri + ROWS * z->d;
+}
+
+static bool worth_threads(const wmi_node *nd, const sizes *z)
+{
+    return nd->run->threads > 1 && z->m * z->n * z->d >= WMI_OMP_MIN;
+}
+
 static void forward(const wmi_node *nd)
 {
     const sizes z = sizes_of(nd);
-    real *own = (real *)nd->scratch + z.m * z.tri;
-    real *out = nd->val;
 
-    pack_all(nd, &z, false);
-#pragma omp parallel for collapse(2) schedule(static)                                              \
-    num_threads(nd->run->threads) if (z.m * z.n * z.d >= WMI_OMP_MIN)
-    for (int64_t k = 0; k < z.m; k++)
-        for (int64_t b = 0; b < z.blocks; b++) {
-            const int64_t r0 = b * ROWS, rows = z.n - r0 < ROWS ? z.n - r0 : ROWS;
-            const real *x = rows_of(nd, &z, k, r0);
-            real *y = saves_y(nd) ? (real *)nd->saved + (k * z.n + r0) * z.d
-                                  : own + omp_get_thread_num() * ROWS * z.d;
+#pragma omp parallel num_threads(nd->run->threads) if (worth_threads(nd, &z))
+    {
+        const share s = share_of(nd, z.m * z.blocks, own_of_rows(&z));
 
-            for (int64_t p = 0; p < z.panels; p++) {
-                const int64_t j0 = p * GEMM_NR, cols = z.d - j0 < GEMM_NR ? z.d - j0 : GEMM_NR;
-
-                VNAME(gemm_nn)
-                (rows, cols, z.d - j0, x + j0, z.d, packed(nd, &z, k, p), GEMM_NR, 0, y + j0, z.d,
-                 false);
-            }
-            for (int64_t r = 0; r < rows; r++) {
-                const real *left = (is_psd(nd) ? y : x) + r * z.d, *right = y + r * z.d;
-
-                out[k * z.n + r0 + r] = (real)dot(z.d, left, right);
-            }
+        for (int64_t i = s.lo; i < s.hi; i++) {
+            if (i == s.lo || i % z.blocks == 0)
+                pack_t(nd, &z, i / z.blocks, s.own);
+            forward_block(nd, &z, i / z.blocks, i % z.blocks, s.own, s.own + z.tri);
         }
+    }
 }
 
-/* Lower triangle of dA_k, columns of panel p, over all rows; one thread. `right` is CHUNK x NR
- * reals. */
-static void grad_a_panel(const wmi_node *nd, const sizes *z, int64_t k, int64_t p,
-                         real *restrict right)
+/* ---- the gradient of A ---- */
+
+/* right (rows, NR) = 2 ds from: columns of x, or of Y where there is an L. */
+static void scale_columns(const wmi_node *nd, const sizes *z, int64_t k, int64_t r0, int64_t rows,
+                          int64_t p, const real *x, real *restrict right)
+{
+    const real *ds = (const real *)nd->grad + k * z->n + r0;
+    const int64_t j0 = p * GEMM_NR, cols = z->d - j0 < GEMM_NR ? z->d - j0 : GEMM_NR;
+    const real *y = is_psd(nd) ? (const real *)nd->saved + (k * z->n + r0) * z->d + j0 : NULL;
+
+    for (int64_t r = 0; r < rows; r++, right += GEMM_NR) {
+        const real twice = 2 * ds[r], *restrict from = y ? y + r * z->d : x + r * GEMM_NR;
+
+        if (!y || cols == GEMM_NR)
+            for (int64_t j = 0; j < GEMM_NR; j++)
+                right[j] = twice * from[j];
+        else
+            for (int64_t j = 0; j < GEMM_NR; j++)
+                right[j] = j < cols ? twice * from[j] : 0;
+    }
+}
+
+/* Adds the corner on the diagonal: off it d/dA is d/dL or 2 d/dQ, on it d/dL or d/dQ, through
+ * exp(a - 5). */
+static void add_corner(const wmi_node *nd, const sizes *z, int64_t k, int64_t p, const real *corner)
 {
     const int64_t d = z->d, j0 = p * GEMM_NR, cols = d - j0 < GEMM_NR ? d - j0 : GEMM_NR;
-    const int64_t below = j0 + cols; /* first row under the corner */
-    const bool fresh = nd->fresh >> 1 & 1;
     const bool has_exp = ((const wmi_quadratic_attr *)nd->attr)->kind != WMI_QUADRATIC_FREE;
     const real *a = (const real *)nd->in[1]->val + k * d * d;
-    const real *ds = (const real *)nd->grad + k * z->n;
+    real *da = (real *)nd->in[1]->grad + k * d * d;
+
+    for (int64_t i = 0; i < cols; i++) {
+        const int64_t at = (j0 + i) * (d + 1);
+        const real diagonal = corner[i * GEMM_NR + i] * (is_psd(nd) ? 1 : R(0.5));
+
+        for (int64_t j = 0; j < i; j++)
+            da[(j0 + i) * d + j0 + j] += corner[i * GEMM_NR + j];
+        da[at] += has_exp ? diagonal * exp(a[at] - 5) : diagonal;
+    }
+}
+
+/* Rows r0 .. r0 + rows into the lower triangle of dA_k, columns of panel p. x are their packed
+ * columns, `right` CHUNK x NR reals. */
+static void grad_a_panel(const wmi_node *nd, const sizes *z, int64_t k, int64_t p, int64_t r0,
+                         int64_t rows, const real *x, real *right)
+{
+    const int64_t d = z->d, j0 = p * GEMM_NR, cols = d - j0 < GEMM_NR ? d - j0 : GEMM_NR;
+    const bool first = nd->fresh >> 1 & 1 && r0 == 0;
     real *da = (real *)nd->in[1]->grad + k * d * d;
     real corner[GEMM_NR * GEMM_NR];
 
-    for (int64_t i = 0; fresh && i < below; i++) /* nothing above the diagonal is read */
+    for (int64_t i = 0; first && i < j0 + cols; i++) /* nothing above the diagonal is read */
         memset(da + i * d + j0, 0, (size_t)cols * sizeof *da);
-    if (fresh && z->n == 0)
-        for (int64_t i = below; i < d; i++)
-            memset(da + i * d + j0, 0, (size_t)cols * sizeof *da);
-    for (int64_t r0 = 0; r0 < z->n; r0 += CHUNK) {
-        const int64_t rows = z->n - r0 < CHUNK ? z->n - r0 : CHUNK;
-        const real *x = rows_of(nd, z, k, r0);
-        const real *from = is_psd(nd) ? (const real *)nd->saved + (k * z->n + r0) * d : x;
+    scale_columns(nd, z, k, r0, rows, p, x + p * STRIDE, right);
+    for (int64_t q = p + 1; q < z->panels; q++) { /* then cols is GEMM_NR */
+        const int64_t i0 = q * GEMM_NR, left = d - i0;
 
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t j = 0; j < GEMM_NR; j++)
-                right[r * GEMM_NR + j] = j < cols ? 2 * ds[r0 + r] * from[r * d + j0 + j] : 0;
-        VNAME(gemm_tn)
-        (d - below, cols, rows, x + below, d, right, GEMM_NR, 0, da + below * d + j0, d,
-         !fresh || r0 > 0);
-        VNAME(gemm_tn)(cols, GEMM_NR, rows, x + j0, d, right, GEMM_NR, 0, corner, GEMM_NR, false);
-        for (int64_t i = 0; i < cols; i++) {
-            /* off the diagonal d/dA is d/dL or 2 d/dQ, on it d/dL or d/dQ, through exp(a - 5) */
-            const real diagonal = corner[i * GEMM_NR + i] * (is_psd(nd) ? 1 : R(0.5));
+        GEMM_TN(left < GEMM_NR ? left : GEMM_NR, GEMM_NR, rows, x + q * STRIDE, GEMM_NR, right,
+                GEMM_NR, 0, da + i0 * d + j0, d, !first);
+    }
+    GEMM_TN(cols, GEMM_NR, rows, x + p * STRIDE, GEMM_NR, right, GEMM_NR, 0, corner, GEMM_NR,
+            false);
+    add_corner(nd, z, k, p, corner);
+}
 
-            for (int64_t j = 0; j < i; j++)
-                da[(j0 + i) * d + j0 + j] += corner[i * GEMM_NR + j];
-            da[(j0 + i) * (d + 1)] +=
-                has_exp ? diagonal * exp(a[(j0 + i) * (d + 1)] - 5) : diagonal;
+static int64_t own_of_columns(const sizes *z)
+{
+    return z->panels * STRIDE + CHUNK * GEMM_NR;
+}
+
+/* Tasks (bridge, panel): long and short columns in turn, so that shares are about equal. */
+static void grad_a_share(const wmi_node *nd, const sizes *z, share s)
+{
+    while (s.lo < s.hi) {
+        const int64_t k = s.lo / z->panels, p0 = s.lo % z->panels;
+        const int64_t left = s.hi - s.lo, p1 = z->panels - p0 < left ? z->panels : p0 + left;
+
+        for (int64_t r0 = 0; r0 < z->n; r0 += z->chunk) {
+            const int64_t rows = z->n - r0 < z->chunk ? z->n - r0 : z->chunk;
+
+            for (int64_t r = 0; r < rows; r++)
+                VNAME(pack_row)
+            (z->d, rows_of(nd, z, k, r0 + r), NULL, 1, STRIDE, s.own + r * GEMM_NR);
+            for (int64_t p = p0; p < p1; p++)
+                grad_a_panel(nd, z, k, p % 2 ? z->panels - 1 - p / 2 : p / 2, r0, rows, s.own,
+                             s.own + z->panels * STRIDE);
         }
+        s.lo += p1 - p0;
     }
 }
 
 static void grad_a(const wmi_node *nd, const sizes *z)
 {
-    real *right = (real *)nd->scratch + z->m * z->tri;
-
-#pragma omp parallel for collapse(2) schedule(static, 1)                                           \
-    num_threads(nd->run->threads) if (z->m * z->n * z->d >= WMI_OMP_MIN)
-    for (int64_t k = 0; k < z->m; k++)
-        for (int64_t p = 0; p < z->panels; p++)
-            grad_a_panel(nd, z, k, p, right + omp_get_thread_num() * CHUNK * GEMM_NR);
+    if (z->n == 0 && nd->fresh >> 1 & 1)
+        memset(nd->in[1]->grad, 0, (size_t)nd->in[1]->n * sizeof(real));
+#pragma omp parallel num_threads(nd->run->threads) if (worth_threads(nd, z))
+    grad_a_share(nd, z, share_of(nd, z->m * z->panels, own_of_columns(z)));
 }
 
-/* dX: with V = 2 ds Y (semi-definite) V T', else ds Y + (ds X) T'. */
+/* ---- the gradient of x: with V = 2 ds Y (semi-definite) V T', else ds Y + (ds X) T' ---- */
+
+static void grad_x_block(const wmi_node *nd, const sizes *z, int64_t k, int64_t b, const real *t,
+                         real *restrict v)
+{
+    const int64_t d = z->d, r0 = b * ROWS, rows = z->n - r0 < ROWS ? z->n - r0 : ROWS;
+    const real *x = rows_of(nd, z, k, r0), *y = (const real *)nd->saved + (k * z->n + r0) * d;
+    const real *ds = (const real *)nd->grad + k * z->n + r0;
+    real *dx = (real *)nd->in[0]->grad + ((z->shared ? 0 : k * z->n) + r0) * d;
+    const bool fresh = nd->fresh & 1 && (!z->shared || k == 0), psd = is_psd(nd);
+
+    for (int64_t r = 0; r < rows; r++) {
+        const real *restrict from = (psd ? y : x) + r * d, *restrict yr = y + r * d;
+        const real s = ds[r], f = psd ? 2 * s : s;
+        real *restrict to = dx + r * d;
+
+        for (int64_t j = 0; j < d; j++)
+            v[r * d + j] = f * from[j];
+        if (!psd && fresh)
+            for (int64_t j = 0; j < d; j++)
+                to[j] = s * yr[j];
+        else if (!psd)
+            for (int64_t j = 0; j < d; j++)
+                to[j] += s * yr[j];
+    }
+    for (int64_t p = 0; p < z->panels; p++) {
+        const int64_t j0 = p * GEMM_NR, cols = d - j0 < GEMM_NR ? d - j0 : GEMM_NR;
+
+        GEMM_NN(rows, cols, j0 + cols, v, d, t + j0 * d, GEMM_NR, 0, dx + j0, d, !psd || !fresh);
+    }
+}
+
+/* Tasks (group of rows, block); where all bridges share the rows, they are added in order. */
+static void grad_x_share(const wmi_node *nd, const sizes *z, share s)
+{
+    while (s.lo < s.hi) {
+        const int64_t g = s.lo / z->blocks, b0 = s.lo % z->blocks;
+        const int64_t left = s.hi - s.lo, b1 = z->blocks - b0 < left ? z->blocks : b0 + left;
+
+        for (int64_t k = g; k < (z->shared ? z->m : g + 1); k++) {
+            pack_t_transposed(nd, z, k, s.own);
+            for (int64_t b = b0; b < b1; b++)
+                grad_x_block(nd, z, k, b, s.own, s.own + z->tri);
+        }
+        s.lo += b1 - b0;
+    }
+}
+
 static void grad_x(const wmi_node *nd, const sizes *z)
 {
-    const int64_t d = z->d, groups = z->shared ? 1 : z->m; /* shared: bridges are added in order */
-    const real *y = nd->saved, *ds = nd->grad;
-    real *left = (real *)nd->scratch + z->m * z->tri;
-
-    pack_all(nd, z, true);
-#pragma omp parallel for collapse(2) schedule(static)                                              \
-    num_threads(nd->run->threads) if (z->m * z->n * d >= WMI_OMP_MIN)
-    for (int64_t g = 0; g < groups; g++)
-        for (int64_t b = 0; b < z->blocks; b++)
-            for (int64_t k = g; k < (z->shared ? z->m : g + 1); k++) {
-                const int64_t r0 = b * ROWS, rows = z->n - r0 < ROWS ? z->n - r0 : ROWS;
-                const real *x = rows_of(nd, z, k, r0), *yk = y + (k * z->n + r0) * d;
-                const real *s = ds + k * z->n + r0;
-                real *v = left + omp_get_thread_num() * ROWS * d;
-                real *dx = (real *)nd->in[0]->grad + ((z->shared ? 0 : k * z->n) + r0) * d;
-                const bool fresh = nd->fresh & 1 && (!z->shared || k == 0);
-
-                for (int64_t r = 0; r < rows; r++)
-                    for (int64_t j = 0; j < d; j++) {
-                        const int64_t at = r * d + j;
-
-                        v[at] = s[r] * (is_psd(nd) ? 2 * yk[at] : x[at]);
-                        if (!is_psd(nd))
-                            dx[at] = (fresh ? 0 : dx[at]) + s[r] * yk[at];
-                    }
-                for (int64_t p = 0; p < z->panels; p++) {
-                    const int64_t j0 = p * GEMM_NR, cols = d - j0 < GEMM_NR ? d - j0 : GEMM_NR;
-
-                    VNAME(gemm_nn)
-                    (rows, cols, j0 + cols, v, d, packed(nd, z, k, p), GEMM_NR, 0, dx + j0, d,
-                     !is_psd(nd) || !fresh);
-                }
-            }
+#pragma omp parallel num_threads(nd->run->threads) if (worth_threads(nd, z))
+    grad_x_share(nd, z, share_of(nd, (z->shared ? 1 : z->m) * z->blocks, own_of_rows(z)));
 }
 
 static void backward(const wmi_node *nd)
@@ -266,10 +358,13 @@ static void backward(const wmi_node *nd)
 static size_t scratch(const wmi_node *nd, wmi_phase phase)
 {
     const sizes z = sizes_of(nd);
-    const int64_t rows = ROWS * z.d, panel = CHUNK * GEMM_NR;
-    const int64_t own = phase == WMI_FORWARD || rows > panel ? rows : panel; /* of a thread */
+    const bool rows = phase == WMI_FORWARD || nd->in[0]->wants_grad;
+    const bool columns = phase == WMI_BACKWARD && nd->in[1]->wants_grad;
+    int64_t own = rows ? own_of_rows(&z) : 0;
 
-    return (size_t)(z.m * z.tri + nd->run->threads * own) * sizeof(real);
+    if (columns && own < own_of_columns(&z))
+        own = own_of_columns(&z);
+    return (size_t)(nd->run->threads * own) * sizeof(real);
 }
 
 static size_t saved(const wmi_node *nd)

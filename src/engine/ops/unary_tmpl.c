@@ -71,7 +71,7 @@ static void leaky_backward(const wmi_node *nd)
 #pragma omp parallel for simd schedule(static)                                                     \
     num_threads(nd->run->threads) if (nd->n >= WMI_OMP_MIN)
     for (int64_t i = 0; i < nd->n; i++)
-        dx[i] = (fresh ? R(0.0) : dx[i]) + (y[i] > 0 ? dy[i] : slope * dy[i]);
+        dx[i] = (fresh ? R(0.0) : dx[i]) + (y[i] > 0 ? R(1.0) : slope) * dy[i];
 }
 
 /* ---- tanh ---- */
