@@ -21,12 +21,21 @@ extern "C" {
 
 typedef struct wm_ratio wm_ratio;
 
-/** Bridge models. */
-typedef enum wm_ratio_model {
-    WM_RATIO_LINEAR,    /**< w'x + c: equal covariances */
-    WM_RATIO_QUADRATIC, /**< x'Qx + w'x + c: contains the ratio of any two Gaussians */
-    WM_RATIO_MLP,       /**< residual network, shared by the bridges, with a scale-shift for each */
-} wm_ratio_model;
+/** Terms of a bridge's log-ratio: one of these, or a sum (`WM_RATIO_QUADRATIC | WM_RATIO_MLP`: the
+ * quadratic form is fitted by its moments first and kept, and the network learns what it misses).
+ */
+typedef unsigned wm_ratio_model;
+#define WM_RATIO_LINEAR 1u    /**< w'x + c: equal covariances */
+#define WM_RATIO_QUADRATIC 2u /**< x'Qx + w'x + c: contains the ratio of any two Gaussians */
+#define WM_RATIO_MLP                                                                               \
+    8u /**< residual network, shared by the bridges, with a scale-shift for each                   \
+        */
+
+/** A model by name, "quadratic+mlp", in @p buf. */
+WM_API const char *wm_ratio_model_text(wm_ratio_model model, char *buf, size_t size);
+/** And back. @return WM_OK; WM_EINVAL names the word that is no term. */
+WM_API WM_MUST_CHECK wm_status wm_ratio_model_parse(wm_ratio_model *out, const char *text,
+                                                    wm_error *err);
 
 /** Constraint on Q; without meaning for the other models. */
 typedef enum wm_ratio_form {
@@ -85,15 +94,22 @@ typedef struct wm_ratio_opts {
     wm_ratio_objective objective; /**< default logistic */
     wm_ratio_optimizer optimizer; /**< default auto */
     wm_ratio_scaling scaling;     /**< default standard */
-    bool normal_q;  /**< q is N(0, I), drawn afresh at every step; pm must then be NULL and scaling
+    bool normal_q;  /**< q is N(0, I), drawn afresh at every step; q must then be NULL and scaling
                        NONE */
     bool refine;    /**< convex: test the moments and refine; default true */
     bool calibrate; /**< Adam, logistic or multinomial: refit the constant of every bridge on the
                        held-out rows; default true */
     bool spread;    /**< Adam: every row draws its bridge, instead of coupled trajectories */
-    int64_t batch;  /**< Adam: waymark samples in a step; default 1024 */
-    int64_t iterations; /**< Adam: default 20000 */
-    int64_t eval_every; /**< Adam: steps between evaluations; 0 (default): an epoch */
+    bool squares;   /**< MLP: reads squares of the columns too; default false */
+    int64_t pairs; /**< > 0: q is the product of the marginals of the first `pairs` columns of p (u)
+                      and of the others (v), made by pairing rows of p at random; q must then be
+                      NULL. KL(p, q) is the mutual information of u and v. u is kept along the
+                      chain unless columns says otherwise. Default 0 */
+    const int64_t *columns; /**< (dim) what columns do in the chain (waymarks.h); NULL (default):
+                               all are linear, or kept for the u of pairs */
+    int64_t batch;          /**< Adam: waymark samples in a step; default 1024 */
+    int64_t iterations;     /**< Adam: default 20000 */
+    int64_t eval_every;     /**< Adam: steps between evaluations; 0 (default): an epoch */
     int64_t
         patience; /**< Adam: evaluations without a better held-out loss; 0 (default): no limit */
     double lr;    /**< Adam: default 1e-3 */
@@ -101,6 +117,7 @@ typedef struct wm_ratio_opts {
     bool cosine;    /**< learning rate falls to 0 by a cosine; default true, else it is constant */
     double average; /**< Adam: decay of weight averaging; 0 (default): none */
     int64_t width, blocks;  /**< MLP: default 128, 1 */
+    double weight_decay;    /**< Adam: default 0 */
     double held_out;        /**< share of the rows kept for validation; default 0.1 */
     bool stop_saturated;    /**< end when a bridge classifies perfectly; default true */
     uint64_t seed;          /**< default 1 */
@@ -121,7 +138,8 @@ WM_API void wm_ratio_opts_init(wm_ratio_opts *opts);
 
 /** Why training ended, and what it found. */
 typedef struct wm_ratio_info {
-    int64_t dim, bridges;
+    int64_t dim, bridges;        /**< dim: columns of the samples */
+    int64_t members;             /**< fits that the log-ratio is the mean of */
     int64_t n_train, n_held_out; /**< rows of p */
     bool convex;                 /**< fitted without stochastic training */
     int64_t steps, best_step;    /**< Adam */
@@ -155,6 +173,25 @@ WM_API WM_MUST_CHECK wm_status wm_ratio_log(const wm_ratio *r, const wm_data *x,
 /** Every bridge on its own: log_r (bridges, count); the sum over bridges is wm_ratio_log(). */
 WM_API WM_MUST_CHECK wm_status wm_ratio_log_bridges(const wm_ratio *r, const wm_data *x,
                                                     double *log_r, wm_error *err);
+
+/** The same for many blocks of rows: programs are compiled once. For one thread at a time; it uses
+ * as many as there were when it was made, or only the caller's inside of a parallel region. */
+typedef struct wm_scorer wm_scorer;
+
+/** @param r kept, must outlive the scorer. @return WM_OK, WM_ENOMEM */
+WM_API WM_MUST_CHECK wm_status wm_scorer_new(wm_scorer **out, const wm_ratio *r, wm_error *err);
+WM_API void wm_scorer_free(wm_scorer *s); /**< NULL is fine */
+/** log p(x) - log q(x) at @p n rows.
+ * @param rows        (n, dim)
+ * @param[out] log_r  (n); NaN for a row that is not finite
+ * @return WM_OK; WM_EINVAL (a category that the model does not know). Any split of the rows into
+ * calls, and any number of threads, gives the same bits. */
+WM_API WM_MUST_CHECK wm_status wm_scorer_log(wm_scorer *s, int64_t n, const double *rows,
+                                             double *log_r, wm_error *err);
+/** Rows so far with a number far outside of those the model was fitted on (more than 10 standard
+ * deviations from their mean, or beyond their range by as much again): what a model says there is
+ * a guess. 0 where the model does not know the scale of its columns. */
+WM_API int64_t wm_scorer_far(const wm_scorer *s);
 
 WM_API void wm_ratio_get_info(const wm_ratio *r, wm_ratio_info *info);
 /** Bridge k, 0 <= k < bridges. */

@@ -101,10 +101,15 @@ typedef enum wm_mark {
     WM_MARK_LINE,
     WM_MARK_POINTS,
     WM_MARK_LINE_POINTS,
-    WM_MARK_ERROR_BARS, /**< points joined by a line, with bars from lo to hi */
-    WM_MARK_BAND,       /**< a line with the region from lo to hi shaded */
-    WM_MARK_STEPS,      /**< a line of steps centred on x, for histograms */
-    WM_MARK_BARS,       /**< filled bars from 0 to y */
+    WM_MARK_ERROR_BARS,   /**< points joined by a line, with bars from lo to hi */
+    WM_MARK_BAND,         /**< a line with the region from lo to hi shaded */
+    WM_MARK_STEPS,        /**< a line of steps centred on x, for histograms */
+    WM_MARK_BARS,         /**< filled bars from 0 to y */
+    WM_MARK_FILLED_STEPS, /**< STEPS with a light filling: histograms that lie over each other */
+    WM_MARK_AREA,         /**< a line with a light filling down to 0 */
+    WM_MARK_LEVEL_BARS,   /**< level bars from 0 to x at height y, the first on top, with a whisker
+                               from lo to hi (values of x) where these are given; for labels see
+                               wm_panel_y_ticks() */
 } wm_mark;
 
 /** Colours that remain distinct to colour-blind eyes; AUTO takes the next one of the panel. */
@@ -129,7 +134,7 @@ typedef struct wm_series {
     double width; /**< of the line, in units of the default; 0 is 1 */
     int64_t n;
     const double *x, *y;   /**< (n), (n); points that are not finite are left out */
-    const double *lo, *hi; /**< (n), (n), for ERROR_BARS and BAND; else NULL */
+    const double *lo, *hi; /**< (n), (n), for ERROR_BARS and BAND, LEVEL_BARS may; else NULL */
 } wm_series;
 
 typedef enum wm_legend {
@@ -169,11 +174,38 @@ WM_API void wm_panel_x_range(wm_panel *p, double lo, double hi);
 WM_API void wm_panel_y_range(wm_panel *p, double lo, double hi);
 /** Ticks at @p at (n) only, with these labels, or NULL for the numbers. */
 WM_API void wm_panel_x_ticks(wm_panel *p, const double *at, const char *const *labels, int64_t n);
+WM_API void wm_panel_y_ticks(wm_panel *p, const double *at, const char *const *labels, int64_t n);
 /** A thin line across the panel at x (upright) or y (level): the truth, a limit. */
 WM_API void wm_panel_x_line(wm_panel *p, double x, const char *label);
 WM_API void wm_panel_y_line(wm_panel *p, double y, const char *label);
 WM_API void wm_panel_legend(wm_panel *p, wm_legend place);
 WM_API void wm_panel_series(wm_panel *p, const wm_series *series);
+
+/** Colours of a grid, the same to colour-blind eyes. */
+typedef enum wm_scale {
+    WM_SCALE_SEQUENTIAL, /**< dark to light */
+    WM_SCALE_DIVERGING,  /**< blue below `middle`, white at it, red above */
+} wm_scale;
+
+/** Values on a regular grid, drawn as coloured cells with a colour bar: a heat map, or a map of a
+ * function of two variables. Start from {0}. Arrays are read during the call only. */
+typedef struct wm_grid {
+    const char *name;                  /**< of the values: beside the colour bar, and in the CSV */
+    int64_t nx, ny;                    /**< at least 1 each */
+    double x_from, x_to, y_from, y_to; /**< middles of the first and last cells */
+    const double *z;                   /**< (ny, nx), the first row at y_from; not finite: empty */
+    wm_scale scale;
+    double middle; /**< of DIVERGING: its colours reach as far below it as above */
+    double lo, hi; /**< ends of the colours, which values beyond them share; both 0: the data's */
+    bool labels;   /**< the value in every cell, where the cells are large enough for it */
+    int digits;    /**< of these labels after the point */
+    const double *contours; /**< (n_contours) lines at these values, if no cell is empty; or NULL */
+    int64_t n_contours;
+} wm_grid;
+
+/** The grid of a panel, under its series; a second one replaces the first. A row above the others:
+ * wm_panel_y_range(p, ny - 0.5, -0.5) for cells at y = 0 ... ny - 1. */
+WM_API void wm_panel_grid(wm_panel *p, const wm_grid *grid);
 
 /** Write NAME.csv and NAME.gp into @p folder, which is made if need be, and draw them.
  * @param sink  gets a warning if gnuplot is not there; both files are kept. Or NULL
@@ -233,6 +265,35 @@ WM_API WM_MUST_CHECK wm_status wm_run_folder_summary(wm_run_folder *r, const wm_
 /** wm_figure_write() into figures/. */
 WM_API WM_MUST_CHECK wm_status wm_run_folder_figure(wm_run_folder *r, const wm_figure *f,
                                                     const wm_sink *sink, wm_error *err);
+
+/* --- the page ----------------------------------------------------------------------------------*/
+
+/** What wm_report_write() made. */
+typedef struct wm_report_info {
+    int64_t bytes;
+    int64_t figures; /**< that were drawn; one without a picture is in the page as a table */
+    int64_t
+        problems; /**< files that could not be shown; the page names them, and the sink got them */
+} wm_report_info;
+
+/** Write one HTML page of a run folder, which needs no other file: verdict and estimates, checks,
+ * bridges, figures with their numbers as tables, training curves, settings. It follows the reader's
+ * light or dark theme, fits a phone, and prints.
+ *
+ * It is made of summary.json, config.json, metrics.jsonl and figures/, whatever command left them:
+ * keys of the summary that it does not know are listed. Of its own accord it knows the keys
+ * verdict, reason (a sentence for the verdict), checks (with name, value, limit, ok, meaning,
+ * advice), bridges, rows, mi, kl_pq and kl_qp with _se and _ci95, units, truth. A run that has not
+ * ended has a page without an answer.
+ * @param[out] info  or NULL
+ * @param folder     the run folder
+ * @param path       of the page, written whole or not at all
+ * @param sink       gets a warning for every figure or line that cannot be shown, or NULL
+ * @return WM_OK; WM_EIO (no such folder, not readable or writable), WM_EINVAL (not a run folder),
+ *         WM_EFORMAT (summary.json or config.json is broken, with line and column), WM_ENOMEM */
+WM_API WM_MUST_CHECK wm_status wm_report_write(wm_report_info *info, const char *folder,
+                                               const char *path, const wm_sink *sink,
+                                               wm_error *err);
 
 #ifdef __cplusplus
 }

@@ -3,12 +3,18 @@
 #ifndef WAYMARK_WAYMARK_H
 #define WAYMARK_WAYMARK_H
 
+#include "waymark/apply.h"
 #include "waymark/data.h"
+#include "waymark/generators.h"
+#include "waymark/mi.h"
 #include "waymark/ratio.h"
+#include "waymark/read.h"
 #include "waymark/report.h"
 #include "waymark/sink.h"
 #include "waymark/status.h"
+#include "waymark/study.h"
 #include "waymark/version.h"
 #include "waymark/waymarks.h"
+#include "waymark/weights.h"
 
 #endif

@@ -48,42 +48,45 @@ static wmi_model network(const wm_ratio *r)
     };
     wmi_model net;
 
-    wmi_model_init(&net, r->alphas.bridges, r->info.dim);
-    switch (r->model) {
-    case WM_RATIO_LINEAR:
-        net.terms = WMI_TERM_LINEAR;
-        break;
-    case WM_RATIO_QUADRATIC:
-        net.terms = WMI_TERM_QUADRATIC;
-        net.quadratic = wmi_head_quadratic(kinds[r->form], r->linear_term);
-        break;
-    case WM_RATIO_MLP:
-        net.terms = WMI_TERM_MLP;
-        net.mlp.width = net.mlp.out = r->width;
-        net.mlp.blocks = (int)r->blocks;
-        net.head = wmi_head_linear();
-        break;
-    }
+    wmi_model_init(&net, r->alphas.bridges, r->encoder.dim);
+    net.terms = (r->model & WM_RATIO_LINEAR ? WMI_TERM_LINEAR : 0) |
+                (r->model & WM_RATIO_QUADRATIC ? WMI_TERM_QUADRATIC : 0) |
+                (r->model & WM_RATIO_MLP ? WMI_TERM_MLP : 0);
+    net.quadratic = wmi_head_quadratic(kinds[r->form], r->linear_term);
+    net.mlp.width = net.mlp.out = r->width;
+    net.mlp.blocks = (int)r->blocks;
+    net.squares = r->squares;
+    net.head = wmi_head_linear();
     return net;
+}
+
+void wmi_ratio_take_opts(wm_ratio *r, const wm_ratio_opts *opts)
+{
+    r->model = opts->model;
+    r->form = opts->form;
+    r->linear_term = opts->linear_term;
+    r->squares = opts->squares;
+    r->width = opts->width;
+    r->blocks = opts->blocks;
+    r->seed = opts->seed;
+    r->info.saturated_bridge = -1;
 }
 
 wm_status wmi_ratio_open(wm_ratio *r, wm_error *err)
 {
-    const int64_t d = r->info.dim, m = r->alphas.bridges;
+    const int64_t m = r->alphas.bridges;
     wm_status st;
 
+    r->info.dim = r->encoder.raw;
     r->info.bridges = m;
+    r->info.members = r->members;
     r->net = network(r);
     if ((st = wmi_params_new(&r->params, err)) ||
         (st = wmi_model_declare(r->params, "", &r->net, err)) ||
-        (st = wmi_alloc(&r->theta, wmi_params_count(r->params), sizeof *r->theta, "parameters",
-                        err)) ||
-        (st = wmi_alloc(&r->bridges, m, sizeof *r->bridges, "bridges", err)) ||
-        (st = wmi_alloc(&r->shift, d, sizeof *r->shift, "scaling", err)) ||
-        (st = wmi_alloc(&r->scale, d, sizeof *r->scale, "scaling", err)))
+        (st = wmi_alloc(&r->theta, r->members * wmi_params_count(r->params), sizeof *r->theta,
+                        "parameters", err)) ||
+        (st = wmi_alloc(&r->bridges, m, sizeof *r->bridges, "bridges", err)))
         return st;
-    for (int64_t j = 0; j < d; j++)
-        r->scale[j] = 1;
     for (int64_t k = 0; k < m; k++)
         r->bridges[k] =
             (wm_ratio_bridge){.alpha_from = r->alphas.alpha[k], .alpha_to = r->alphas.alpha[k + 1]};
@@ -95,10 +98,11 @@ void wm_ratio_free(wm_ratio *r)
     if (!r)
         return;
     wmi_params_free(r->params);
+    wmi_encoder_free(&r->encoder);
     wmi_free(r->theta);
     wmi_free(r->bridges);
-    wmi_free(r->shift);
-    wmi_free(r->scale);
+    wmi_free(r->columns);
+    wmi_free(r->schema);
     wmi_free(r);
 }
 
@@ -111,10 +115,16 @@ static wm_status check_samples(const wm_data *p, const wm_data *q, const wm_rati
     static const char *const names[] = {"p", "q"};
     wm_status st;
 
-    if (!p || (!q && !opts->normal_q))
+    if (!p || (!q && !opts->normal_q && !opts->pairs))
         return wmi_fail(err, WM_EINVAL, "samples of p and of q are needed");
-    if (q && opts->normal_q)
-        return wmi_fail(err, WM_EINVAL, "q is given, but normal_q says that it is N(0, I)");
+    if (q && (opts->normal_q || opts->pairs))
+        return wmi_fail(err, WM_EINVAL, "q is given, but %s",
+                        opts->pairs ? "pairs says that it is made from p"
+                                    : "normal_q says that it is N(0, I)");
+    if (opts->pairs < 0 || opts->pairs >= wm_data_dim(p))
+        return wmi_fail(err, WM_EINVAL,
+                        "pairs: %" PRId64 " columns of u of %" PRId64 " in all leave no v",
+                        opts->pairs, wm_data_dim(p));
     if (opts->normal_q && opts->scaling != WM_SCALING_NONE)
         return wmi_fail(err, WM_EINVAL, "with q = N(0, I) the columns cannot be standardised");
     for (int i = 0; i < 2 && both[i]; i++) {
@@ -131,75 +141,40 @@ static wm_status check_samples(const wm_data *p, const wm_data *q, const wm_rati
     return WM_OK;
 }
 
-/* Pooled mean and standard deviation of the columns, both tables with equal weight. */
-static wm_status find_scaling(wm_ratio *r, const wm_data *p, const wm_data *q, bool standardise,
-                              wm_error *err)
-{
-    const wm_data *const both[] = {p, q};
-    const int64_t d = r->info.dim;
-
-    for (int64_t j = 0; j < d; j++) {
-        double mean = 0, var = 0;
-
-        for (int t = 0; t < 2 && both[t]; t++)
-            for (int64_t i = 0; i < wm_data_count(both[t]); i++)
-                mean += wm_data_rows(both[t])[i * d + j] / (double)wm_data_count(both[t]);
-        mean /= q ? 2 : 1;
-        for (int t = 0; t < 2 && both[t]; t++)
-            for (int64_t i = 0; i < wm_data_count(both[t]); i++) {
-                const double diff = wm_data_rows(both[t])[i * d + j] - mean;
-
-                var += diff * diff / (double)wm_data_count(both[t]);
-            }
-        var /= q ? 2 : 1;
-        if (!(sqrt(var) > 1e-12 * fabs(mean)) || var == 0)
-            return wmi_fail(err, WM_EINVAL,
-                            "column %" PRId64 " is constant (%g): it says nothing about the ratio, "
-                            "drop it",
-                            j + 1, mean);
-        if (standardise) {
-            r->shift[j] = mean;
-            r->scale[j] = sqrt(var);
-        }
-    }
-    return WM_OK;
-}
-
-static void free_rows(wmi_ratio_rows *rows)
-{
-    for (int t = 0; t < 2; t++) {
-        wmi_free(rows->train[t]);
-        wmi_free(rows->valid[t]);
-    }
-}
+/* The two tables, encoded and in the order of a permutation: the first n_valid rows are held out.
+ */
+typedef struct shuffled {
+    double *x[2];
+} shuffled;
 
 /* A random tenth (held_out) of each table is set aside, by a permutation of its own. */
-static wm_status split(wmi_ratio_rows *rows, const wm_ratio *r, const wm_data *table, int which,
-                       double held_out, wm_error *err)
+static wm_status split(wmi_ratio_rows *rows, shuffled *own, const wm_ratio *r, const wm_data *table,
+                       int which, double held_out, wm_error *err)
 {
     static const char *const streams[] = {"split/p", "split/q"};
-    const int64_t n = wm_data_count(table), d = rows->dim;
+    const int64_t n = wm_data_count(table), d = rows->dim, raw = r->encoder.raw;
     const wmi_rng rng = wmi_rng_make(rows->seed, streams[which]);
     int64_t *order = NULL, n_valid = llround(held_out * (double)n);
+    double *ordered = NULL;
     wm_status st;
 
     n_valid = n_valid < 2 ? 2 : n_valid > n - 2 ? n - 2 : n_valid;
-    rows->n_valid[which] = n_valid;
-    rows->n_train[which] = n - n_valid;
     if ((st = wmi_alloc(&order, n, sizeof *order, "split", err)) ||
-        (st = wmi_alloc(&rows->train[which], (n - n_valid) * d, sizeof(double), "rows", err)) ||
-        (st = wmi_alloc(&rows->valid[which], n_valid * d, sizeof(double), "rows", err)))
+        (st = wmi_alloc(&ordered, n * raw, sizeof *ordered, "rows", err)) ||
+        (st = wmi_alloc(&own->x[which], n * d, sizeof(double), "rows", err)))
         goto done;
     wmi_rng_permutation(&rng, n, order);
-    for (int64_t i = 0; i < n; i++) {
-        const double *from = wm_data_rows(table) + order[i] * d;
-        double *to =
-            i < n_valid ? rows->valid[which] + i * d : rows->train[which] + (i - n_valid) * d;
-
-        for (int64_t j = 0; j < d; j++)
-            to[j] = (from[j] - r->shift[j]) / r->scale[j];
-    }
+    for (int64_t i = 0; i < n; i++)
+        memcpy(ordered + i * raw, wm_data_rows(table) + order[i] * raw,
+               (size_t)raw * sizeof *ordered);
+    if ((st = wmi_encoder_apply(&r->encoder, n, ordered, own->x[which], err)))
+        goto done;
+    rows->n_valid[which] = n_valid;
+    rows->n_train[which] = n - n_valid;
+    rows->valid[which] = own->x[which];
+    rows->train[which] = own->x[which] + n_valid * d;
 done:
+    wmi_free(ordered);
     wmi_free(order);
     return st;
 }
@@ -216,32 +191,74 @@ void wmi_ratio_rows_q(const wmi_ratio_rows *rows, bool valid, int64_t first, int
     }
     const double *table = valid ? rows->valid[1] : rows->train[1];
     const int64_t count = valid ? rows->n_valid[1] : rows->n_train[1];
+    const int64_t ahead = rows->pairs ? count / 2 : 0; /* no row meets itself */
 
     for (int64_t i = 0; i < n; i++)
-        memcpy(out + i * d, table + (first + i) % count * d, (size_t)d * sizeof *out);
+        memcpy(out + i * d, table + (first + i + ahead) % count * d, (size_t)d * sizeof *out);
+}
+
+wm_status wmi_ratio_chain(wm_chain **out, const wm_ratio *r, wm_error *err)
+{
+    return wm_chain_new(out, r->alphas.bridges, &r->alphas, r->encoder.dim, r->columns, err);
 }
 
 /* ---- fitting ---- */
 
 static bool convex_applies(const wm_ratio_opts *o)
 {
-    return o->model != WM_RATIO_MLP && o->objective == WM_OBJECTIVE_LOGISTIC &&
-           (o->model == WM_RATIO_LINEAR || (o->form == WM_FORM_FREE && o->linear_term));
+    return o->objective == WM_OBJECTIVE_LOGISTIC &&
+           (o->model == WM_RATIO_LINEAR ||
+            (o->model == WM_RATIO_QUADRATIC && o->form == WM_FORM_FREE && o->linear_term));
 }
 
-static wm_status check_opts(const wm_ratio_opts *o, wm_error *err)
+wm_status wmi_ratio_check_opts(const wm_ratio_opts *o, wm_error *err)
 {
     if (o->struct_size != sizeof *o)
         return wmi_fail(err, WM_EINVAL, "options were not made by wm_ratio_opts_init()");
+    if (!o->model || o->model & ~(WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_MLP))
+        return wmi_fail(err, WM_EINVAL, "model %#x is no sum of linear, quadratic and mlp",
+                        o->model);
     if (!(o->held_out > 0 && o->held_out < 1))
         return wmi_fail(err, WM_EINVAL, "held-out share %g is not between 0 and 1", o->held_out);
     if (o->optimizer == WM_OPTIMIZER_CONVEX && !convex_applies(o))
         return wmi_fail(err, WM_EINVAL,
                         "the convex optimizer fits linear and quadratic (free, with linear term) "
                         "bridges with the logistic objective: choose adam for this model");
-    if (o->model == WM_RATIO_MLP && (o->width < 1 || o->blocks < 0 || o->blocks > 1000))
+    if (o->model & WM_RATIO_MLP && (o->width < 1 || o->blocks < 0 || o->blocks > 1000))
         return wmi_fail(err, WM_EINVAL, "MLP of width %" PRId64 " and %" PRId64 " blocks", o->width,
                         o->blocks);
+    return WM_OK;
+}
+
+wm_status wmi_ratio_fit_rows(wm_ratio *r, const wmi_ratio_rows *rows, const wm_ratio_opts *opts,
+                             wm_error *err)
+{
+    r->info.n_train = rows->n_train[0];
+    r->info.n_held_out = rows->n_valid[0];
+    if (opts->optimizer == WM_OPTIMIZER_CONVEX ||
+        (opts->optimizer == WM_OPTIMIZER_AUTO && convex_applies(opts)))
+        return wmi_ratio_fit_convex(r, rows, opts, err);
+    return wmi_ratio_fit_adam(r, rows, opts, err);
+}
+
+static void rows_meet_themselves(wmi_ratio_rows *rows)
+{
+    rows->n_train[1] = rows->n_train[0];
+    rows->n_valid[1] = rows->n_valid[0];
+    rows->train[1] = rows->train[0];
+    rows->valid[1] = rows->valid[0];
+}
+
+/* The roles that were given, or those that pairs imply. */
+static wm_status take_columns(wm_ratio *r, const wm_ratio_opts *o, wm_error *err)
+{
+    wm_status st = wmi_alloc(&r->columns, r->encoder.dim, sizeof *r->columns, "columns", err);
+
+    if (st)
+        return st;
+    wmi_encoder_columns(&r->encoder, o->pairs, r->columns);
+    if (o->columns)
+        memcpy(r->columns, o->columns, (size_t)r->encoder.dim * sizeof *r->columns);
     return WM_OK;
 }
 
@@ -250,44 +267,41 @@ wm_status wm_ratio_fit(wm_ratio **out, const wm_data *p, const wm_data *q,
 {
     wm_ratio_opts defaults;
     wmi_ratio_rows rows = {0};
+    shuffled own = {0};
     wm_ratio *r = NULL;
     wm_status st;
 
     *out = NULL;
     wm_ratio_opts_init(&defaults);
     opts = opts ? opts : &defaults;
-    if ((st = check_opts(opts, err)) || (st = check_samples(p, q, opts, err)) ||
+    if ((st = wmi_ratio_check_opts(opts, err)) || (st = check_samples(p, q, opts, err)) ||
         (st = wmi_alloc(&r, 1, sizeof *r, "ratio", err)))
         return st;
-    r->model = opts->model;
-    r->form = opts->form;
-    r->linear_term = opts->linear_term;
-    r->width = opts->width;
-    r->blocks = opts->blocks;
-    r->seed = opts->seed;
-    r->info.dim = rows.dim = wm_data_dim(p);
-    r->info.saturated_bridge = -1;
+    const int64_t n[2] = {wm_data_count(p), q ? wm_data_count(q) : 0};
+    const double *const x[2] = {wm_data_rows(p), q ? wm_data_rows(q) : NULL};
+    const wmi_encode_opts encode = {.standardise = opts->scaling == WM_SCALING_STANDARD};
+
+    wmi_ratio_take_opts(r, opts);
+    r->members = 1;
+    rows.dim = wm_data_dim(p);
     rows.normal_q = opts->normal_q;
+    rows.pairs = opts->pairs > 0;
     rows.seed = opts->seed;
     if ((st = wm_spacing_alphas(&r->alphas, &opts->spacing, opts->bridges, err)) ||
-        (st = wmi_ratio_open(r, err)) ||
-        (st = find_scaling(r, p, q, opts->scaling == WM_SCALING_STANDARD, err)) ||
-        (st = split(&rows, r, p, 0, opts->held_out, err)) ||
-        (q && (st = split(&rows, r, q, 1, opts->held_out, err))))
+        (st = wmi_encoder_fit(&r->encoder, rows.dim, n, x, &encode, err)) ||
+        (st = take_columns(r, opts, err)) || (st = wmi_ratio_open(r, err)) ||
+        (st = split(&rows, &own, r, p, 0, opts->held_out, err)) ||
+        (q && (st = split(&rows, &own, r, q, 1, opts->held_out, err))))
         goto done;
-    r->info.n_train = rows.n_train[0];
-    r->info.n_held_out = rows.n_valid[0];
-    if (opts->optimizer == WM_OPTIMIZER_CONVEX ||
-        (opts->optimizer == WM_OPTIMIZER_AUTO && convex_applies(opts)))
-        st = wmi_ratio_fit_convex(r, &rows, opts, err);
-    else
-        st = wmi_ratio_fit_adam(r, &rows, opts, err);
-    if (!st) {
-        *out = r;
-        r = NULL; /* the caller's now */
-    }
+    if (rows.pairs)
+        rows_meet_themselves(&rows);
+    if ((st = wmi_ratio_fit_rows(r, &rows, opts, err)))
+        goto done;
+    *out = r;
+    r = NULL; /* the caller's now */
 done:
-    free_rows(&rows);
+    wmi_free(own.x[0]);
+    wmi_free(own.x[1]);
     wm_ratio_free(r);
     return st;
 }

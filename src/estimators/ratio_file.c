@@ -11,107 +11,224 @@
 #include "estimators/ratio_impl.h"
 #include "waymark/version.h"
 
-#define FORMAT "waymark ratio 1"
+#define FORMAT "waymark ratio 2"
 
-enum { N_OWN = 6, TEXT = 32 }; /* tensors beside the parameters; bytes of a number as text */
+enum {
+    N_OWN = 11,   /* tensors beside the parameters; the last two only with normal scores */
+    N_COUNTS = 8, /* whole numbers of wm_ratio_info */
+    TEXT = 32,    /* bytes of a number as text */
+};
 
-static const char *const model_names[] = {"linear", "quadratic", "mlp"};
 static const char *const form_names[] = {"free", "posdiag", "semidef"};
 
-/* The tensors that are not parameters; bridges become (m, 3) reals, info its whole numbers. */
-static void own_tensors(const wm_ratio *r, double *bridges, int64_t *counts, double *reals,
-                        wmi_st_tensor t[N_OWN])
-{
-    const int64_t m = r->info.bridges, d = r->info.dim;
+/* Terms by name, joined by '+'. */
+static const struct {
+    wm_ratio_model term;
+    const char *name;
+} term_names[] = {
+    {WM_RATIO_LINEAR, "linear"}, {WM_RATIO_QUADRATIC, "quadratic"}, {WM_RATIO_MLP, "mlp"}};
+enum { N_TERMS = sizeof term_names / sizeof *term_names };
 
-    t[0] = (wmi_st_tensor){"alphas", WMI_ST_F64, 1, {m + 1}, r->alphas.alpha};
-    t[1] = (wmi_st_tensor){"shift", WMI_ST_F64, 1, {d}, r->shift};
-    t[2] = (wmi_st_tensor){"scale", WMI_ST_F64, 1, {d}, r->scale};
-    t[3] = (wmi_st_tensor){"bridges", WMI_ST_F64, 2, {m, 3}, bridges};
-    t[4] = (wmi_st_tensor){"info_counts", WMI_ST_I64, 1, {8}, counts};
-    t[5] = (wmi_st_tensor){"info_reals", WMI_ST_F64, 1, {1}, reals};
+const char *wm_ratio_model_text(wm_ratio_model model, char *buf, size_t size)
+{
+    size_t at = 0;
+
+    buf[0] = 0;
+    for (int i = 0; i < N_TERMS; i++)
+        if (model & term_names[i].term && at < size) {
+            const int n = snprintf(buf + at, size - at, "%s%s", at ? "+" : "", term_names[i].name);
+
+            at += n > 0 ? (size_t)n : 0;
+        }
+    return buf;
 }
 
-static void pack_info(const wm_ratio *r, double *bridges, int64_t counts[8], double reals[1])
+wm_status wm_ratio_model_parse(wm_ratio_model *out, const char *text, wm_error *err)
 {
-    const wm_ratio_info *i = &r->info;
-    const int64_t c[8] = {i->n_train,   i->n_held_out, i->convex,           i->steps,
-                          i->best_step, i->finished,   i->saturated_bridge, i->refined};
+    *out = 0;
+    for (const char *p = text;; p++) {
+        const size_t n = strcspn(p, "+");
+        int i = 0;
 
-    memcpy(counts, c, sizeof c);
-    reals[0] = i->held_out_loss; /* seconds are left out: the same run gives the same file */
-    for (int64_t k = 0; k < i->bridges; k++) {
-        bridges[3 * k] = r->bridges[k].loss;
-        bridges[3 * k + 1] = r->bridges[k].accuracy;
-        bridges[3 * k + 2] = r->bridges[k].mean_log_ratio;
+        while (i < N_TERMS &&
+               (strlen(term_names[i].name) != n || strncmp(p, term_names[i].name, n) != 0))
+            i++;
+        if (i == N_TERMS)
+            return wmi_fail(err, WM_EINVAL,
+                            "model '%.60s': '%.*s' is none of linear, quadratic, mlp (joined by +)",
+                            text, (int)(n < 40 ? n : 40), p);
+        *out |= term_names[i].term;
+        p += n;
+        if (!*p)
+            return WM_OK;
     }
 }
 
-static void unpack_info(wm_ratio *r, const double *bridges, const int64_t counts[8],
-                        const double reals[1])
+/* What a file holds beside the parameters, as arrays. */
+typedef struct packed {
+    double *bridges;          /* (m, 3) loss, accuracy, mean log-ratio */
+    int64_t counts[N_COUNTS]; /* of the info */
+    double reals[1];
+    int64_t *kind; /* (raw) */
+} packed;
+
+/* The tensors that are not parameters, as many as are needed. */
+static int own_tensors(const wm_ratio *r, const packed *p, wmi_st_tensor t[N_OWN])
+{
+    const wmi_encoder *e = &r->encoder;
+    const int64_t m = r->info.bridges;
+    int n = 0;
+
+    t[n++] = (wmi_st_tensor){"alphas", WMI_ST_F64, 1, {m + 1}, r->alphas.alpha};
+    t[n++] = (wmi_st_tensor){"shift", WMI_ST_F64, 1, {e->dim}, e->shift};
+    t[n++] = (wmi_st_tensor){"scale", WMI_ST_F64, 1, {e->dim}, e->scale};
+    t[n++] = (wmi_st_tensor){"levels", WMI_ST_F64, 1, {e->dim}, e->level};
+    t[n++] = (wmi_st_tensor){"kinds", WMI_ST_I64, 2, {4, e->raw}, p->kind};
+    t[n++] = (wmi_st_tensor){"columns", WMI_ST_I64, 1, {e->dim}, r->columns};
+    t[n++] = (wmi_st_tensor){"bridges", WMI_ST_F64, 2, {m, 3}, p->bridges};
+    t[n++] = (wmi_st_tensor){"info_counts", WMI_ST_I64, 1, {N_COUNTS}, p->counts};
+    t[n++] = (wmi_st_tensor){"info_reals", WMI_ST_F64, 1, {1}, p->reals};
+    if (e->rank) {
+        const int64_t dim = wmi_rank_dim(e->rank), knots = wmi_rank_knots(e->rank);
+
+        t[n++] =
+            (wmi_st_tensor){"rank_values", WMI_ST_F64, 2, {dim, knots}, wmi_rank_values(e->rank)};
+        t[n++] =
+            (wmi_st_tensor){"rank_scores", WMI_ST_F64, 2, {dim, knots}, wmi_rank_scores(e->rank)};
+    }
+    return n;
+}
+
+static wm_status new_packed(packed *p, const wm_ratio *r, wm_error *err)
+{
+    wm_status st = wmi_alloc(&p->bridges, 3 * r->info.bridges, sizeof *p->bridges, "bridges", err);
+
+    return st ? st : wmi_alloc(&p->kind, 4 * r->encoder.raw, sizeof *p->kind, "kinds", err);
+}
+
+static void free_packed(packed *p)
+{
+    wmi_free(p->bridges);
+    wmi_free(p->kind);
+}
+
+static void pack(const wm_ratio *r, packed *p)
+{
+    const wm_ratio_info *i = &r->info;
+    const int64_t c[N_COUNTS] = {i->n_train,   i->n_held_out, i->convex,           i->steps,
+                                 i->best_step, i->finished,   i->saturated_bridge, i->refined};
+    const int64_t raw = r->encoder.raw;
+
+    memcpy(p->counts, c, sizeof c);
+    p->reals[0] = i->held_out_loss; /* seconds are left out: the same run gives the same file */
+    for (int64_t k = 0; k < i->bridges; k++) {
+        p->bridges[3 * k] = r->bridges[k].loss;
+        p->bridges[3 * k + 1] = r->bridges[k].accuracy;
+        p->bridges[3 * k + 2] = r->bridges[k].mean_log_ratio;
+    }
+    for (int64_t j = 0; j < raw; j++) {
+        p->kind[j] = r->encoder.kind[j];
+        p->kind[raw + j] = r->encoder.how[j];
+        p->kind[2 * raw + j] = r->encoder.levels[j];
+        p->kind[3 * raw + j] = r->encoder.ranked[j];
+    }
+}
+
+static void unpack(wm_ratio *r, const packed *p)
 {
     wm_ratio_info *i = &r->info;
 
-    i->n_train = counts[0];
-    i->n_held_out = counts[1];
-    i->convex = counts[2] != 0;
-    i->steps = counts[3];
-    i->best_step = counts[4];
-    i->finished = counts[5] != 0;
-    i->saturated_bridge = counts[6];
-    i->refined = counts[7];
-    i->held_out_loss = reals[0];
-    for (int64_t k = 0; k < i->bridges; k++) {
-        r->bridges[k].loss = bridges[3 * k];
-        r->bridges[k].accuracy = bridges[3 * k + 1];
-        r->bridges[k].mean_log_ratio = bridges[3 * k + 2];
+    i->n_train = p->counts[0];
+    i->n_held_out = p->counts[1];
+    i->convex = p->counts[2] != 0;
+    i->steps = p->counts[3];
+    i->best_step = p->counts[4];
+    i->finished = p->counts[5] != 0;
+    i->saturated_bridge = p->counts[6];
+    i->refined = p->counts[7];
+    i->held_out_loss = p->reals[0];
+    for (int64_t k = 0; k < i->bridges; k++)
+        r->bridges[k] =
+            (wm_ratio_bridge){r->alphas.alpha[k], r->alphas.alpha[k + 1], p->bridges[3 * k],
+                              p->bridges[3 * k + 1], p->bridges[3 * k + 2]};
+}
+
+/* Parameter i with a first dimension for the members. theta lies member by member, so that what
+ * the file has as (members, shape) is gathered here; a single member needs no copy. */
+static wmi_st_tensor parameter(const wm_ratio *r, int64_t i)
+{
+    const wmi_param_entry *e = wmi_params_entry(r->params, i);
+    wmi_st_tensor t = {.name = e->name, .dtype = WMI_ST_F64, .rank = e->shape.rank + 1};
+
+    t.dim[0] = r->members;
+    memcpy(t.dim + 1, e->shape.dim, (size_t)e->shape.rank * sizeof *e->shape.dim);
+    return t;
+}
+
+/* Between theta and the order of the file: for each parameter all members. */
+static void reorder(const wm_ratio *r, double *theta, double *file, bool to_file)
+{
+    const int64_t count = wmi_params_count(r->params);
+
+    for (int64_t i = 0; i < wmi_params_entries(r->params); i++) {
+        const wmi_param_entry *e = wmi_params_entry(r->params, i);
+        const int64_t n = wmi_shape_count(&e->shape);
+
+        for (int64_t k = 0; k < r->members; k++) {
+            double *a = theta + k * count + e->offset, *b = file + e->offset * r->members + k * n;
+
+            memcpy(to_file ? b : a, to_file ? a : b, (size_t)n * sizeof *a);
+        }
     }
 }
 
 wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err)
 {
-    const int64_t n = wmi_params_entries(r->params);
-    char bridges_text[TEXT], dim[TEXT], width[TEXT], blocks[TEXT], seed[TEXT];
+    const int64_t n = wmi_params_entries(r->params), count = wmi_params_count(r->params);
+    char model[64], bridges[TEXT], dim[TEXT], width[TEXT], blocks[TEXT], seed[TEXT], members[TEXT];
     const wmi_st_pair meta[] = {
         {"format", FORMAT},
         {"version", wm_version()},
-        {"model", model_names[r->model]},
+        {"model", wm_ratio_model_text(r->model, model, sizeof model)},
         {"form", form_names[r->form]},
         {"linear_term", r->linear_term ? "1" : "0"},
-        {"bridges", bridges_text},
+        {"squares", r->squares ? "1" : "0"},
+        {"bridges", bridges},
         {"dim", dim},
         {"width", width},
         {"blocks", blocks},
         {"seed", seed},
+        {"members", members},
+        {"schema", r->schema}, /* last: left out where there is none */
     };
+    const int64_t n_meta = (int64_t)(sizeof meta / sizeof *meta) - !r->schema;
     wmi_st_tensor *t = NULL;
-    double *bridges = NULL, reals[1];
-    int64_t counts[8];
+    packed own = {0};
+    double *file = NULL;
+    int n_own;
     wm_status st;
 
-    snprintf(bridges_text, TEXT, "%" PRId64, r->info.bridges);
-    snprintf(dim, TEXT, "%" PRId64, r->info.dim);
+    snprintf(bridges, TEXT, "%" PRId64, r->info.bridges);
+    snprintf(dim, TEXT, "%" PRId64, r->encoder.raw);
     snprintf(width, TEXT, "%" PRId64, r->width);
     snprintf(blocks, TEXT, "%" PRId64, r->blocks);
     snprintf(seed, TEXT, "%" PRIu64, r->seed);
+    snprintf(members, TEXT, "%" PRId64, r->members);
     if ((st = wmi_alloc(&t, n + N_OWN, sizeof *t, "tensors", err)) ||
-        (st = wmi_alloc(&bridges, 3 * r->info.bridges, sizeof *bridges, "bridges", err)))
+        (st = wmi_alloc(&file, r->members * count, sizeof *file, "parameters", err)) ||
+        (st = new_packed(&own, r, err)))
         goto done;
-    pack_info(r, bridges, counts, reals);
-    own_tensors(r, bridges, counts, reals, t);
+    pack(r, &own);
+    n_own = own_tensors(r, &own, t);
+    reorder(r, r->theta, file, true);
     for (int64_t i = 0; i < n; i++) {
-        const wmi_param_entry *e = wmi_params_entry(r->params, i);
-
-        t[N_OWN + i] = (wmi_st_tensor){.name = e->name,
-                                       .dtype = WMI_ST_F64,
-                                       .rank = e->shape.rank,
-                                       .data = r->theta + e->offset};
-        memcpy(t[N_OWN + i].dim, e->shape.dim, (size_t)e->shape.rank * sizeof *e->shape.dim);
+        t[n_own + i] = parameter(r, i);
+        t[n_own + i].data = file + wmi_params_entry(r->params, i)->offset * r->members;
     }
-    st =
-        wmi_safetensors_write(path, t, n + N_OWN, meta, (int64_t)(sizeof meta / sizeof *meta), err);
+    st = wmi_safetensors_write(path, t, n_own + n, meta, n_meta, err);
 done:
-    wmi_free(bridges);
+    free_packed(&own);
+    wmi_free(file);
     wmi_free(t);
     return st;
 }
@@ -143,34 +260,47 @@ static wm_status read_name(const wmi_safetensors *f, const char *path, const cha
                     text ? text : "missing");
 }
 
+static wm_status read_schema(wm_ratio *r, const wmi_safetensors *f, wm_error *err)
+{
+    const char *text = wmi_safetensors_meta(f, "schema");
+
+    return text ? wmi_alloc_text(&r->schema, text, "schema", err) : WM_OK;
+}
+
 static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char *path,
                                wm_error *err)
 {
     const char *format = wmi_safetensors_meta(f, "format");
-    int64_t linear, seed;
-    int model, form;
+    const char *model = wmi_safetensors_meta(f, "model");
+    int64_t linear, squares, seed;
+    int form;
     wm_status st;
 
     if (!format || strcmp(format, FORMAT) != 0)
         return wmi_fail(err, WM_EFORMAT, "%s: format is '%s', expected '%s'", path,
                         format ? format : "not given", FORMAT);
-    if ((st = read_name(f, path, "model", model_names, 3, &model, err)) ||
-        (st = read_name(f, path, "form", form_names, 3, &form, err)) ||
+    if (!model || wm_ratio_model_parse(&r->model, model, NULL))
+        return wmi_fail(err, WM_EFORMAT, "%s: metadata 'model' is '%.60s'", path,
+                        model ? model : "missing");
+    if ((st = read_name(f, path, "form", form_names, 3, &form, err)) ||
         (st = read_count(f, path, "linear_term", 1, &linear, err)) ||
+        (st = read_count(f, path, "squares", 1, &squares, err)) ||
         (st = read_count(f, path, "bridges", WM_ALPHAS_MAX - 1, &r->alphas.bridges, err)) ||
-        (st = read_count(f, path, "dim", INT32_MAX, &r->info.dim, err)) ||
+        (st = read_count(f, path, "dim", INT32_MAX, &r->encoder.raw, err)) ||
         (st = read_count(f, path, "width", INT32_MAX, &r->width, err)) ||
         (st = read_count(f, path, "blocks", 1000, &r->blocks, err)) ||
+        (st = read_count(f, path, "members", 10000, &r->members, err)) ||
         (st = read_count(f, path, "seed", INT64_MAX, &seed, err)))
         return st;
-    if (r->alphas.bridges < 1 || r->info.dim < 1)
-        return wmi_fail(err, WM_EFORMAT, "%s: %" PRId64 " bridges of %" PRId64 " columns", path,
-                        r->alphas.bridges, r->info.dim);
-    r->model = (wm_ratio_model)model;
+    if (r->alphas.bridges < 1 || r->encoder.raw < 1 || r->members < 1)
+        return wmi_fail(err, WM_EFORMAT,
+                        "%s: %" PRId64 " bridges of %" PRId64 " columns, %" PRId64 " members", path,
+                        r->alphas.bridges, r->encoder.raw, r->members);
     r->form = (wm_ratio_form)form;
     r->linear_term = linear != 0;
+    r->squares = squares != 0;
     r->seed = (uint64_t)seed;
-    return WM_OK;
+    return read_schema(r, f, err);
 }
 
 /* Copies the tensor `like` describes; it must be there with this type and shape. */
@@ -189,32 +319,91 @@ static wm_status read_tensor(const wmi_safetensors *f, const wmi_st_tensor *like
     return WM_OK;
 }
 
-static wm_status read_tensors(wm_ratio *r, const wmi_safetensors *f, wm_error *err)
+/* The encoder from `kinds`, the sizes of which give those of the rest. */
+static wm_status read_encoder(wm_ratio *r, const wmi_safetensors *f, const char *path,
+                              wm_error *err)
 {
-    double *bridges = NULL, reals[1];
-    int64_t counts[8];
-    wmi_st_tensor own[N_OWN];
+    wmi_encoder *e = &r->encoder;
+    const int64_t raw = e->raw;
+    const wmi_st_tensor *values, *scores;
+    wmi_encode_opts o = {0};
+    wm_kind *kind = NULL;
+    int64_t *kinds = NULL, ranked = 0;
     wm_status st;
 
-    if ((st = wmi_alloc(&bridges, 3 * r->info.bridges, sizeof *bridges, "bridges", err)))
-        return st;
-    own_tensors(r, bridges, counts, reals, own);
-    for (int i = 0; !st && i < N_OWN; i++)
-        st = read_tensor(f, &own[i], (void *)own[i].data, err);
-    for (int64_t i = 0; !st && i < wmi_params_entries(r->params); i++) {
-        const wmi_param_entry *e = wmi_params_entry(r->params, i);
-        wmi_st_tensor like = {.name = e->name, .dtype = WMI_ST_F64, .rank = e->shape.rank};
+    if ((st = wmi_alloc(&kinds, 4 * raw, sizeof *kinds, "kinds", err)) ||
+        (st = wmi_alloc(&kind, raw, sizeof *kind, "kinds", err)) ||
+        (st = read_tensor(f, &(wmi_st_tensor){"kinds", WMI_ST_I64, 2, {4, raw}, NULL}, kinds, err)))
+        goto done;
+    for (int64_t j = 0; j < raw; j++) {
+        const int64_t how = kinds[raw + j], levels = kinds[2 * raw + j];
 
-        memcpy(like.dim, e->shape.dim, (size_t)e->shape.rank * sizeof *e->shape.dim);
-        st = read_tensor(f, &like, r->theta + e->offset, err);
+        kind[j] = (wm_kind)kinds[j];
+        if (kinds[j] < 0 || kinds[j] > WM_KIND_CATEGORICAL || how < 0 || how > WMI_ENCODE_LEVELS ||
+            levels < 0 || levels > 1000000 ||
+            (how == WMI_ENCODE_RANK) != (kinds[3 * raw + j] >= 0) ||
+            (how == WMI_ENCODE_RANK && kinds[3 * raw + j] != ranked++) ||
+            (how == WMI_ENCODE_LEVELS) != (kind[j] == WM_KIND_CATEGORICAL)) {
+            st = wmi_fail(err, WM_EFORMAT,
+                          "%s: column %" PRId64 " has kind %" PRId64 ", encoding %" PRId64
+                          " and %" PRId64 " levels",
+                          path, j + 1, kinds[j], how, levels);
+            goto done;
+        }
     }
-    if (!st)
-        unpack_info(r, bridges, counts, reals);
-    for (int64_t k = 0; !st && k < r->info.bridges; k++) {
-        r->bridges[k].alpha_from = r->alphas.alpha[k];
-        r->bridges[k].alpha_to = r->alphas.alpha[k + 1];
+    o.kind = kind;
+    o.levels = kinds + 2 * raw;
+    if ((st = wmi_encoder_new(e, raw, &o, err)))
+        goto done;
+    for (int64_t j = 0; j < raw; j++) {
+        e->how[j] = kinds[raw + j];
+        e->ranked[j] = kinds[3 * raw + j];
     }
-    wmi_free(bridges);
+    if (ranked) {
+        const int64_t any[] = {ranked, -1};
+
+        if ((st = wmi_safetensors_need(&values, f, "rank_values", WMI_ST_F64, 2, any, err)) ||
+            (st = wmi_safetensors_need(&scores, f, "rank_scores", WMI_ST_F64, 2, values->dim,
+                                       err)) ||
+            (st = wmi_rank_from_knots(&e->rank, ranked, values->dim[1], values->data, scores->data,
+                                      err)))
+            goto done;
+    }
+    st = wmi_alloc(&r->columns, e->dim, sizeof *r->columns, "columns", err);
+done:
+    wmi_free(kind);
+    wmi_free(kinds);
+    return st;
+}
+
+static wm_status read_tensors(wm_ratio *r, const wmi_safetensors *f, wm_error *err)
+{
+    packed own = {0};
+    wmi_st_tensor t[N_OWN];
+    double *file = NULL;
+    int n_own;
+    wm_status st;
+
+    if ((st = new_packed(&own, r, err)) ||
+        (st = wmi_alloc(&file, r->members * wmi_params_count(r->params), sizeof *file, "parameters",
+                        err)))
+        goto done;
+    n_own = own_tensors(r, &own, t);
+    for (int i = 0; !st && i < n_own; i++)
+        if (strncmp(t[i].name, "rank_", 5) != 0 && strcmp(t[i].name, "kinds") != 0)
+            st = read_tensor(f, &t[i], (void *)t[i].data, err);
+    for (int64_t i = 0; !st && i < wmi_params_entries(r->params); i++) {
+        const wmi_st_tensor like = parameter(r, i);
+
+        st = read_tensor(f, &like, file + wmi_params_entry(r->params, i)->offset * r->members, err);
+    }
+    if (st)
+        goto done;
+    reorder(r, r->theta, file, false);
+    unpack(r, &own);
+done:
+    wmi_free(file);
+    free_packed(&own);
     return st;
 }
 
@@ -228,7 +417,8 @@ wm_status wm_ratio_load(wm_ratio **out, const char *path, wm_error *err)
     if ((st = wmi_safetensors_open(&f, path, err)))
         return st;
     if ((st = wmi_alloc(&r, 1, sizeof *r, "ratio", err)) || (st = read_settings(r, f, path, err)) ||
-        (st = wmi_ratio_open(r, err)) || (st = read_tensors(r, f, err)))
+        (st = read_encoder(r, f, path, err)) || (st = wmi_ratio_open(r, err)) ||
+        (st = read_tensors(r, f, err)))
         goto done;
     *out = r;
     r = NULL; /* the caller's now */

@@ -2,47 +2,64 @@
 #ifndef WMI_ESTIMATORS_RATIO_IMPL_H
 #define WMI_ESTIMATORS_RATIO_IMPL_H
 
+#include "estimators/encode.h"
 #include "nn/bridge_model.h"
 #include "waymark/ratio.h"
 
 struct wm_ratio {
     wm_ratio_model model;
     wm_ratio_form form;
-    bool linear_term;
+    bool linear_term, squares;
     int64_t width, blocks;
     uint64_t seed;
     wm_alphas alphas;
     wm_ratio_info info;
     wm_ratio_bridge *bridges; /* (m) */
-    double *shift, *scale;    /* (dim): the model sees (x - shift) / scale */
+    wmi_encoder encoder;      /* rows as given to rows as the model sees them */
+    int64_t *columns;         /* (encoder.dim) what they do in the chain */
+    char *schema;             /* wm_schema_write() of the tables, or NULL */
     wmi_model net;            /* made from the fields above by wmi_ratio_open() */
     wmi_params *params;
-    double *theta; /* (wmi_params_count) */
+    int64_t members;
+    double *theta; /* (members, wmi_params_count) */
 };
 
-/* Standardised samples, cut into training and held-out rows. q's arrays are NULL with normal_q. */
+/* Encoded samples, cut into training and held-out rows. Borrowed arrays. q's are NULL with
+ * normal_q; with pairs they are p's, and rows meet others than themselves. */
 typedef struct wmi_ratio_rows {
     int64_t dim;
-    int64_t n_train[2], n_valid[2]; /* of p, of q */
-    double *train[2], *valid[2];    /* (n, dim) */
-    bool normal_q;
+    int64_t n_train[2], n_valid[2];    /* of p, of q */
+    const double *train[2], *valid[2]; /* (n, dim) */
+    bool normal_q, pairs;
     uint64_t seed;
 } wmi_ratio_rows;
 
-/* From model, form, ..., alphas.bridges and info.dim: the network, its table, and zeroed theta,
- * bridges, shift and scale (1). */
+/* Copies the settings that make a network. */
+void wmi_ratio_take_opts(wm_ratio *r, const wm_ratio_opts *opts);
+/* From the settings, alphas.bridges, encoder.dim and members: the network, its table, and zeroed
+ * theta and bridges. */
 WM_MUST_CHECK wm_status wmi_ratio_open(wm_ratio *r, wm_error *err);
+/* WM_EINVAL for options that contradict each other. */
+WM_MUST_CHECK wm_status wmi_ratio_check_opts(const wm_ratio_opts *opts, wm_error *err);
 
-/* All bridges at n rows that are standardised already, (m, n). */
+/* All bridges at n encoded rows, (m, n): the mean over members. */
 WM_MUST_CHECK wm_status wmi_ratio_scores(const wm_ratio *r, int64_t n, const double *x,
                                          double *scores, wm_error *err);
 
 /* n rows of q: of its table in order, or of N(0, I); validation and training rows differ. */
 void wmi_ratio_rows_q(const wmi_ratio_rows *rows, bool valid, int64_t first, int64_t n,
                       double *out);
+WM_MUST_CHECK wm_status wmi_ratio_chain(wm_chain **out, const wm_ratio *r, wm_error *err);
 
+/* Fits an opened ratio of one member, by the way that its model and options want. */
+WM_MUST_CHECK wm_status wmi_ratio_fit_rows(wm_ratio *r, const wmi_ratio_rows *rows,
+                                           const wm_ratio_opts *opts, wm_error *err);
 WM_MUST_CHECK wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *rows,
                                            const wm_ratio_opts *opts, wm_error *err);
+/* Linear or quadratic terms and constants of r from the moments of the rows, tested and refined as
+ * opts say; other terms are left alone. */
+WM_MUST_CHECK wm_status wmi_ratio_set_moments(wm_ratio *r, const wmi_ratio_rows *rows,
+                                              const wm_ratio_opts *opts, wm_error *err);
 WM_MUST_CHECK wm_status wmi_ratio_fit_convex(wm_ratio *r, const wmi_ratio_rows *rows,
                                              const wm_ratio_opts *opts, wm_error *err);
 

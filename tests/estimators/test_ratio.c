@@ -69,8 +69,12 @@ static void a_saved_model_gives_the_same_bits(void **state)
     const char *path = "build_ratio_test.safetensors";
     wm_data *p = normal(N, 3, 0, 0.5, "p"), *q = normal(N, 3, 0, 1, "q");
 
+    static const wm_ratio_model models[] = {WM_RATIO_LINEAR, WM_RATIO_QUADRATIC, WM_RATIO_MLP,
+                                            WM_RATIO_LINEAR | WM_RATIO_MLP,
+                                            WM_RATIO_QUADRATIC | WM_RATIO_MLP};
+
     (void)state;
-    for (int model = WM_RATIO_LINEAR; model <= WM_RATIO_MLP; model++) {
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         double before[N], after[N];
         wm_ratio *r, *loaded;
         wm_ratio_info a, b;
@@ -78,7 +82,8 @@ static void a_saved_model_gives_the_same_bits(void **state)
         wm_error err;
 
         wm_ratio_opts_init(&o);
-        o.model = (wm_ratio_model)model;
+        o.model = models[i];
+        o.squares = i == 4;
         o.bridges = 3;
         o.iterations = 20;
         o.batch = 64;
@@ -154,6 +159,9 @@ static void bad_samples_and_settings_are_named(void **state)
     refuse(p, q, &o, (refusal){"column 1 is constant (5)", WM_EINVAL});
     wm_data_free(p);
     p = normal(50, 2, 0, 1, "p");
+    refuse(p, q, &o, (refusal){"column 1 is constant (5) in q but not", WM_EINVAL});
+    wm_data_free(q);
+    q = normal(50, 2, 1, 1, "q");
     o.bridges = 0;
     refuse(p, q, &o, (refusal){"bridge", WM_EINVAL});
     o.bridges = 2;

@@ -1,0 +1,62 @@
+/** @file mi.h
+ * Mutual information of u and v from pairs of rows: the KL divergence of their joint distribution
+ * from the product of its marginals. The estimate is a study (study.h) of the joined table with
+ * `pairs` set; here is what goes with it: joining, the shuffled table on which the truth is 0, and
+ * the single-ratio estimators that others use, for comparison. */
+#ifndef WAYMARK_MI_H
+#define WAYMARK_MI_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "waymark/data.h"
+#include "waymark/read.h"
+#include "waymark/sink.h"
+#include "waymark/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Columns of u, then those of v. @return WM_OK; WM_ESHAPE (numbers of rows differ), WM_ENOMEM */
+WM_API WM_MUST_CHECK wm_status wm_mi_join(wm_data **out, const wm_data *u, const wm_data *v,
+                                          wm_error *err);
+/** The rows of u with those of v in random order: u and v of the result are independent. */
+WM_API WM_MUST_CHECK wm_status wm_mi_shuffle(wm_data **out, const wm_data *joint, int64_t dim_u,
+                                             uint64_t seed, wm_error *err);
+
+/** Estimators by one ratio, or by neighbours. */
+typedef enum wm_mi_method {
+    WM_MI_INFONCE, /**< van den Oord et al. 2018; cannot exceed log(batch) */
+    WM_MI_NWJ,     /**< Nguyen, Wainwright and Jordan 2010 */
+    WM_MI_DV,      /**< Donsker-Varadhan: MINE, Belghazi et al. 2018 */
+    WM_MI_JS,      /**< classification, put into NWJ; Poole et al. 2019 */
+    WM_MI_SMILE,   /**< clipped; Song and Ermon 2020 */
+    WM_MI_KSG,     /**< Kraskov, Stoegbauer and Grassberger 2004 */
+} wm_mi_method;
+#define WM_MI_METHODS 6
+
+/** "infonce", "nwj", ... */
+WM_API const char *wm_mi_method_name(wm_mi_method method);
+
+typedef struct wm_mi_single {
+    double mi, se; /**< nats */
+    double bound;  /**< that the method cannot exceed; infinite if there is none */
+    bool doubtful; /**< it diverged, or (KSG) values repeat too often */
+    double seconds;
+} wm_mi_single;
+
+/** One of them on the same columns, prepared in the same way as those of a study.
+ * @param schema   or NULL: all columns are continuous
+ * @param by_rank  continuous columns are made normal by rank first */
+WM_API WM_MUST_CHECK wm_status wm_mi_single_run(wm_mi_single *out, wm_mi_method method,
+                                                const wm_data *joint, int64_t dim_u,
+                                                const wm_schema *schema, bool by_rank,
+                                                uint64_t seed, const wm_sink *sink,
+                                                const volatile sig_atomic_t *stop, wm_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

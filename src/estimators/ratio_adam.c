@@ -1,0 +1,295 @@
+/* ratio_adam.c - the bridges of a wm_ratio by stochastic training. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "base/speak.h"
+#include "estimators/held_out.h"
+#include "train/trainer.h"
+
+/* The trainer's source: rows as float, gathered by the pairing of the step. */
+typedef struct row_source {
+    const wmi_ratio_rows *rows;
+    float *train[2], *valid[2];
+    int64_t *order[2]; /* (capacity) scratch for a step's row numbers */
+} row_source;
+
+static void gather(int64_t n, int64_t d, const float *from, const int64_t *order, float *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + i * d, from + order[i] * d, (size_t)d * sizeof *to);
+}
+
+static void source_train(void *ctx, int64_t step, int64_t n, float *x0, float *xm)
+{
+    const row_source *s = ctx;
+    const wmi_ratio_rows *rows = s->rows;
+    const int64_t nm = rows->normal_q ? 1 : rows->n_train[1];
+
+    wm_pairing_draw(rows->seed, step, rows->n_train[0], nm, n, s->order[0], s->order[1]);
+    gather(n, rows->dim, s->train[0], s->order[0], x0);
+    if (rows->normal_q) {
+        const wmi_rng all = wmi_rng_make(rows->seed, "normal_q/step");
+        const wmi_rng now = wmi_rng_sub(&all, (uint64_t)step);
+
+        wmi_rng_normal_f32(&now, 0, n * rows->dim, xm);
+    } else {
+        gather(n, rows->dim, s->train[1], s->order[1], xm);
+    }
+}
+
+static void source_valid(void *ctx, int64_t first, int64_t n, float *x0, float *xm)
+{
+    const row_source *s = ctx;
+    const wmi_ratio_rows *rows = s->rows;
+    const int64_t d = rows->dim;
+
+    memcpy(x0, s->valid[0] + first * d, (size_t)(n * d) * sizeof *x0);
+    if (rows->normal_q) {
+        const wmi_rng rng = wmi_rng_make(rows->seed, "normal_q/valid");
+
+        wmi_rng_normal_f32(&rng, (uint64_t)(first * d), n * d, xm);
+        return;
+    }
+    const int64_t ahead = rows->pairs ? rows->n_valid[1] / 2 : 0; /* no row meets itself */
+
+    for (int64_t i = 0; i < n; i++)
+        memcpy(xm + i * d, s->valid[1] + (first + i + ahead) % rows->n_valid[1] * d,
+               (size_t)d * sizeof *xm);
+}
+
+static void free_source(row_source *s)
+{
+    for (int t = 0; t < 2; t++) {
+        wmi_free(s->train[t]);
+        wmi_free(s->valid[t]);
+        wmi_free(s->order[t]);
+    }
+}
+
+static wm_status to_float(float **out, int64_t n, const double *x, wm_error *err)
+{
+    wm_status st = wmi_alloc(out, n, sizeof **out, "rows", err);
+
+    for (int64_t i = 0; !st && i < n; i++)
+        (*out)[i] = (float)x[i];
+    return st;
+}
+
+static wm_status open_source(row_source *s, const wmi_ratio_rows *rows, int64_t capacity,
+                             wm_error *err)
+{
+    wm_status st = WM_OK;
+
+    s->rows = rows;
+    for (int t = 0; t < 2; t++) {
+        if ((st = wmi_alloc(&s->order[t], capacity, sizeof *s->order[t], "row numbers", err)))
+            return st;
+        if (t == 1 && rows->normal_q)
+            continue;
+        if ((st = to_float(&s->train[t], rows->n_train[t] * rows->dim, rows->train[t], err)) ||
+            (st = to_float(&s->valid[t], rows->n_valid[t] * rows->dim, rows->valid[t], err)))
+            return st;
+    }
+    return WM_OK;
+}
+
+typedef struct reporter {
+    const wm_ratio_opts *opts;
+    wm_ratio *r;
+    double start;
+} reporter;
+
+static void take_evals(wm_ratio *r, const wmi_bridge_eval *e)
+{
+    for (int64_t k = 0; k < r->info.bridges; k++) {
+        r->bridges[k].loss = e[k].loss;
+        r->bridges[k].accuracy = e[k].accuracy;
+        r->bridges[k].mean_log_ratio = e[k].mean_log_ratio;
+    }
+}
+
+static void report_eval(void *ctx, const wmi_train_eval *e)
+{
+    const reporter *rep = ctx;
+
+    take_evals(rep->r, e->bridges);
+    rep->opts->on_eval(rep->opts->ctx,
+                       &(wm_ratio_progress){.step = e->step,
+                                            .train_loss = e->train_loss,
+                                            .valid_loss = e->valid_loss,
+                                            .kl = e->kl,
+                                            .seconds = wmi_clock(rep->opts->sink) - rep->start,
+                                            .n_bridges = rep->r->info.bridges,
+                                            .bridges = rep->r->bridges});
+}
+
+static void report_resume(void *ctx, int64_t step)
+{
+    const reporter *rep = ctx;
+
+    rep->opts->on_resume(rep->opts->ctx, step);
+}
+
+static wmi_train_opts train_opts(const wm_ratio_opts *o, reporter *rep)
+{
+    static const wmi_objective objectives[] = {
+        [WM_OBJECTIVE_LOGISTIC] = WMI_LOGISTIC,
+        [WM_OBJECTIVE_NWJ] = WMI_NWJ,
+        [WM_OBJECTIVE_LSQ] = WMI_LSQ,
+        [WM_OBJECTIVE_MULTINOMIAL] = WMI_MULTINOMIAL,
+    };
+    wmi_train_opts t;
+
+    wmi_train_opts_init(&t);
+    t.objective = objectives[o->objective];
+    t.form = o->spread ? WMI_BATCH_SPREAD : WMI_BATCH_COUPLED;
+    t.batch = o->batch;
+    t.iterations = o->iterations;
+    t.eval_every = o->eval_every;
+    t.patience = o->patience;
+    t.lr = o->lr;
+    t.lr_constants = o->lr_constants;
+    t.weight_decay = o->weight_decay;
+    t.schedule = o->cosine ? WMI_LR_COSINE : WMI_LR_CONSTANT;
+    t.average = o->average;
+    t.saturated = o->stop_saturated ? t.saturated : 0;
+    t.seed = o->seed;
+    t.time_limit = o->time_limit;
+    t.checkpoint = o->checkpoint;
+    t.checkpoint_seconds = o->checkpoint_seconds;
+    t.resume = o->resume;
+    t.sink = o->sink;
+    t.stop = o->stop;
+    t.on_eval = o->on_eval ? report_eval : NULL;
+    t.on_resume = o->on_resume ? report_resume : NULL;
+    t.on_eval_ctx = rep;
+    return t;
+}
+
+static void say_how_it_ended(const wm_ratio *r, const wmi_train_result *result,
+                             const wm_ratio_opts *o)
+{
+    const int k = (int)result->saturated_bridge;
+
+    if (result->stop == WMI_STOP_SATURATED)
+        wmi_say(
+            o->sink, WM_LOG_WARN,
+            "bridge %d (alpha %.4g to %.4g) classifies perfectly, so it does not learn its ratio: "
+            "use more bridges, or a spacing with a smaller gap there",
+            k, r->bridges[k].alpha_from, r->bridges[k].alpha_to);
+    else if (result->stop == WMI_STOP_TIME)
+        wmi_say(o->sink, WM_LOG_WARN,
+                "time is up after %lld of %lld steps: the best so far is kept",
+                (long long)result->steps, (long long)o->iterations);
+    else if (result->stop == WMI_STOP_ASKED)
+        wmi_say(o->sink, WM_LOG_WARN, "stopped after %lld of %lld steps%s",
+                (long long)result->steps, (long long)o->iterations,
+                o->checkpoint ? ": --resume goes on from here" : "");
+}
+
+/* A network beside a linear or quadratic form starts at zero, and the form at its moments. */
+static bool has_form(const wm_ratio *r)
+{
+    return r->model & WM_RATIO_MLP && r->model & (WM_RATIO_LINEAR | WM_RATIO_QUADRATIC);
+}
+
+static wm_status start_from_moments(wm_ratio *r, const wmi_ratio_rows *rows,
+                                    const wm_ratio_opts *opts, float *start, wm_error *err)
+{
+    const wmi_param_entry *head = wmi_params_find(r->params, "mlp/head/w");
+    wm_ratio_opts quiet = *opts;
+    wm_status st;
+
+    quiet.sink = NULL;
+    if ((st = wmi_ratio_set_moments(r, rows, &quiet, err)))
+        return st;
+    wmi_params_init(r->params, opts->seed, WMI_F32, start);
+    for (int64_t i = 0; i < wmi_params_entries(r->params); i++) {
+        const wmi_param_entry *e = wmi_params_entry(r->params, i);
+        const bool of_form = strncmp(e->name, "mlp/", 4) != 0;
+
+        for (int64_t j = 0; j < wmi_shape_count(&e->shape) && (of_form || e == head); j++)
+            start[e->offset + j] = of_form ? (float)r->theta[e->offset + j] : 0;
+    }
+    return WM_OK;
+}
+
+static const char *frozen_terms(const wm_ratio *r)
+{
+    return !has_form(r) ? NULL : r->model & WM_RATIO_QUADRATIC ? "quadratic/" : "linear/";
+}
+
+/* What was trained; frozen terms keep the digits that a float has not. */
+static void take_theta(wm_ratio *r, const float *theta)
+{
+    const char *frozen = frozen_terms(r);
+
+    for (int64_t i = 0; i < wmi_params_entries(r->params); i++) {
+        const wmi_param_entry *e = wmi_params_entry(r->params, i);
+
+        if (frozen && wmi_param_is_under(e->name, frozen))
+            continue;
+        for (int64_t j = 0; j < wmi_shape_count(&e->shape); j++)
+            r->theta[e->offset + j] = (double)theta[e->offset + j];
+    }
+}
+
+static void take_result(wm_ratio *r, const wmi_train_result *result)
+{
+    r->info.steps = result->steps;
+    r->info.best_step = result->best_step;
+    r->info.finished = result->stop == WMI_STOP_DONE || result->stop == WMI_STOP_PATIENCE;
+    r->info.saturated_bridge = result->saturated_bridge;
+    r->info.held_out_loss = result->best_loss;
+    r->info.seconds = result->seconds;
+}
+
+wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *rows, const wm_ratio_opts *opts,
+                             wm_error *err)
+{
+    const int64_t m = r->info.bridges, count = wmi_params_count(r->params);
+    const bool calibrates =
+        opts->objective == WM_OBJECTIVE_LOGISTIC || opts->objective == WM_OBJECTIVE_MULTINOMIAL;
+    reporter rep = {opts, r, wmi_clock(opts->sink)};
+    wmi_train_opts t = train_opts(opts, &rep);
+    row_source own = {0};
+    wmi_source source = {rows->dim,    rows->n_train[0], rows->n_valid[0],
+                         source_train, source_valid,     &own};
+    wm_chain *chain = NULL;
+    float *theta = NULL, *start = NULL;
+    wmi_bridge_eval *last = NULL;
+    wmi_train_result result;
+    wmi_held_out held = {0};
+    wm_status st;
+
+    if ((st = wmi_ratio_chain(&chain, r, err)) ||
+        (st = open_source(&own, rows, opts->batch * (opts->spread ? m : 1), err)) ||
+        (st = wmi_alloc(&theta, count, sizeof *theta, "parameters", err)) ||
+        (st = wmi_alloc(&start, count, sizeof *start, "parameters", err)) ||
+        (st = wmi_alloc(&last, m, sizeof *last, "evaluation", err)) ||
+        (has_form(r) && (st = start_from_moments(r, rows, opts, start, err))))
+        goto done;
+    t.start = has_form(r) ? start : NULL;
+    t.frozen = frozen_terms(r);
+    if ((st = wmi_train(&r->net, r->params, chain, &source, &t, theta, last, &result, err)))
+        goto done;
+    take_theta(r, theta);
+    take_evals(r, last);
+    take_result(r, &result);
+    say_how_it_ended(r, &result, opts);
+    if (opts->calibrate && calibrates) {
+        if ((st = wmi_held_out_score(&held, r, rows, err)))
+            goto done;
+        wmi_held_out_calibrate(r, &held);
+        wmi_held_out_evaluate(r, &held);
+    }
+done:
+    wmi_held_out_free(&held);
+    wmi_free(last);
+    wmi_free(start);
+    wmi_free(theta);
+    free_source(&own);
+    wm_chain_free(chain);
+    return st;
+}

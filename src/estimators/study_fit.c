@@ -1,0 +1,704 @@
+/* study_fit.c - one model on every fold: fits in parallel, one thread each, and their scores at
+ * rows that they have not seen. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "base/speak.h"
+#include "base/sums.h"
+#include "estimators/study_impl.h"
+
+enum {
+    PATH_ROWS = 2000, /* trajectories of a fold that are scored at every waymark */
+    SEEN_ROWS = 5000, /* rows, of all folds, at which a fit is scored for the jackknife */
+    GROUPS = 20,      /* of the jackknife where fits cost nothing */
+};
+
+void wmi_fold_rows(int64_t n, int64_t folds, int64_t f, int64_t *first, int64_t *count)
+{
+    *first = n * f / folds;
+    *count = n * (f + 1) / folds - *first;
+}
+
+/* ---- rows of a fold ---- */
+
+/* Rows of a fit, owned. */
+typedef struct fold_rows {
+    wmi_ratio_rows rows;
+    double *own[2];
+} fold_rows;
+
+static void free_fold_rows(fold_rows *r)
+{
+    wmi_free(r->own[0]);
+    wmi_free(r->own[1]);
+}
+
+/* Row numbers outside fold f; with weights as many, each as often as its weight wants (systematic
+ * resampling, which keeps the counts within one of that), in random order. */
+static void choose_rows(const wmi_study_data *data, int which, int64_t folds, int64_t f,
+                        uint64_t seed, int64_t *list, int64_t *scratch)
+{
+    const int64_t n = data->n[which];
+    const double *w = data->weight[which];
+    int64_t first, count, at = 0, taken = 0;
+    double sum = 0, reached = 0;
+
+    wmi_fold_rows(n, folds, f, &first, &count);
+    for (int64_t i = 0; i < n; i++)
+        if (i < first || i >= first + count) {
+            list[at++] = i;
+            sum += w ? w[i] : 1;
+        }
+    if (!w)
+        return;
+    for (int64_t i = 0; i < at; i++) {
+        reached += w[list[i]] * (double)at / sum;
+        while (taken < at && (double)taken + 0.5 < reached)
+            scratch[taken++] = list[i];
+    }
+    while (taken < at)
+        scratch[taken++] = list[at - 1];
+    const wmi_rng rng = wmi_rng_make(seed, which ? "resample/q" : "resample/p");
+    int64_t *order = list; /* the list has served */
+
+    wmi_rng_permutation(&rng, at, order);
+    for (int64_t i = 0; i < at; i++)
+        order[i] = scratch[order[i]];
+}
+
+static wm_status gather_fold(fold_rows *r, const wmi_study_data *data, const wm_study_opts *opts,
+                             int64_t f, wm_error *err)
+{
+    const int64_t d = data->dim;
+    int64_t *list = NULL, *scratch = NULL;
+    wm_status st = WM_OK;
+
+    r->rows = (wmi_ratio_rows){.dim = d, .pairs = opts->pairs > 0, .seed = opts->seed};
+    for (int t = 0; !st && t < (opts->pairs ? 1 : 2); t++) {
+        int64_t first, count, rest, n_valid;
+
+        wmi_fold_rows(data->n[t], opts->folds, f, &first, &count);
+        rest = data->n[t] - count;
+        n_valid = rest / 8 > 1 ? rest / 8 : 2;
+        if ((st = wmi_alloc(&list, rest, sizeof *list, "rows", err)) ||
+            (st = wmi_alloc(&scratch, rest, sizeof *scratch, "rows", err)) ||
+            (st = wmi_alloc(&r->own[t], rest * d, sizeof *r->own[t], "rows", err)))
+            break;
+        choose_rows(data, t, opts->folds, f, opts->seed, list, scratch);
+        for (int64_t i = 0; i < rest; i++)
+            memcpy(r->own[t] + i * d, data->x[t] + list[i] * d, (size_t)d * sizeof *r->own[t]);
+        r->rows.n_valid[t] = n_valid;
+        r->rows.n_train[t] = rest - n_valid;
+        r->rows.valid[t] = r->own[t];
+        r->rows.train[t] = r->own[t] + n_valid * d;
+        wmi_free(scratch);
+        wmi_free(list);
+        scratch = list = NULL;
+    }
+    wmi_free(scratch);
+    wmi_free(list);
+    if (opts->pairs) {
+        r->rows.n_train[1] = r->rows.n_train[0];
+        r->rows.n_valid[1] = r->rows.n_valid[0];
+        r->rows.train[1] = r->rows.train[0];
+        r->rows.valid[1] = r->rows.valid[0];
+    }
+    return st;
+}
+
+/* ---- fitting ---- */
+
+static wm_ratio_opts fit_opts(const wmi_trial *t, const wmi_study_data *data,
+                              const wm_study_opts *s, int64_t n_train)
+{
+    const int64_t rows = s->batch ? s->batch : 256;
+    const int64_t epochs30 = 30 * n_train / rows;
+    wm_ratio_opts o;
+
+    wm_ratio_opts_init(&o);
+    o.model = t->model;
+    o.squares = true;
+    o.refine = t->refine;
+    o.objective = s->objective;
+    o.optimizer = s->optimizer;
+    o.batch = rows * (t->m + 1);
+    o.iterations = s->iterations     ? s->iterations
+                   : epochs30 < 400  ? 400
+                   : epochs30 > 4000 ? 4000
+                                     : epochs30;
+    o.eval_every = o.iterations / 20 > 0 ? o.iterations / 20 : 1;
+    o.patience = 8;
+    o.lr = s->lr > 0 ? s->lr : 3e-3;
+    o.lr_constants = 1;
+    o.average = 0.98;
+    o.weight_decay = 0.01;
+    o.width = s->width;
+    o.blocks = s->blocks;
+    o.stop_saturated = false;
+    o.seed = s->seed;
+    o.stop = s->stop;
+    o.resume = s->resume;
+    o.pairs = s->pairs;
+    o.columns = data->columns;
+    return o;
+}
+
+/* A ratio of the trial's model with the study's encoder, without parameters yet. */
+static wm_status new_ratio(wm_ratio **out, const wmi_trial *t, const wmi_study_data *data,
+                           const wm_ratio_opts *o, int64_t members, wm_error *err)
+{
+    wm_ratio *r = NULL;
+    wm_status st;
+
+    *out = NULL;
+    if ((st = wmi_alloc(&r, 1, sizeof *r, "ratio", err)))
+        return st;
+    wmi_ratio_take_opts(r, o);
+    r->alphas = t->alphas;
+    r->members = members;
+    if ((st = wmi_encoder_copy(&r->encoder, &data->encoder, err)) ||
+        (st = wmi_alloc(&r->columns, data->dim, sizeof *r->columns, "columns", err)))
+        goto failed;
+    memcpy(r->columns, data->columns, (size_t)data->dim * sizeof *r->columns);
+    if ((st = wmi_ratio_open(r, err)))
+        goto failed;
+    *out = r;
+    return WM_OK;
+failed:
+    wm_ratio_free(r);
+    return st;
+}
+
+/* Fold f: an ensemble of fits, as the members of one ratio. */
+static wm_status fit_fold(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
+                          const fold_rows *rows, int64_t f, int64_t round, const wm_sink *sink,
+                          wm_error *err)
+{
+    wm_ratio_opts o = fit_opts(t, data, s, rows->rows.n_train[0]);
+    const bool network = t->model & WM_RATIO_MLP;
+    const int64_t members = network ? s->ensemble : 1;
+    wm_ratio *one = NULL;
+    char path[4096], model[32];
+    wm_status st;
+
+    if ((st = wmi_ratio_check_opts(&o, err)) ||
+        (st = new_ratio(&t->fit[f], t, data, &o, members, err)))
+        return st;
+    o.sink = sink;
+    if (s->time_limit > 0) { /* fits of this thread, with something left for scoring */
+        const int64_t threads = omp_get_num_threads();
+
+        o.time_limit = 0.6 * s->time_limit / (double)((s->folds + threads - 1) / threads * members);
+    }
+    for (int64_t e = 0; e < members; e++) {
+        if (s->checkpoint && network) {
+            snprintf(path, sizeof path, "%s%" PRId64 "-%s-%" PRId64 "-%" PRId64 ".safetensors",
+                     s->checkpoint, round, wm_ratio_model_text(t->model, model, sizeof model), f,
+                     e);
+            o.checkpoint = path;
+        }
+        o.seed = s->seed + (uint64_t)e;
+        if ((st = new_ratio(&one, t, data, &o, 1, err)) ||
+            (st = wmi_ratio_fit_rows(one, &rows->rows, &o, err)))
+            break;
+        memcpy(t->fit[f]->theta + e * wmi_params_count(one->params), one->theta,
+               (size_t)wmi_params_count(one->params) * sizeof *one->theta);
+        t->fit[f]->info = one->info;
+        t->fit[f]->info.members = members;
+        wm_ratio_free(one);
+        one = NULL;
+    }
+    wm_ratio_free(one);
+    return st;
+}
+
+/* ---- scoring ---- */
+
+/* Sums over bridges at encoded rows. */
+static wm_status log_ratios(const wm_ratio *r, int64_t n, const double *x, double *out,
+                            wm_error *err)
+{
+    const int64_t m = r->info.bridges;
+    double *each = NULL;
+    wm_status st;
+
+    if ((st = wmi_alloc(&each, m * n, sizeof *each, "log-ratios", err)))
+        return st;
+    if (!(st = wmi_ratio_scores(r, n, x, each, err)))
+        for (int64_t i = 0; i < n; i++) {
+            out[i] = 0;
+            for (int64_t k = 0; k < m; k++)
+                out[i] += each[k * n + i];
+        }
+    wmi_free(each);
+    return st;
+}
+
+/* n rows of q for fold f's rows of p: q's own in order, or with pairs others of p. */
+static void partners(const wmi_study_data *data, const wm_study_opts *s, int64_t f, int64_t n,
+                     double *out)
+{
+    const int which = s->pairs ? 0 : 1;
+    int64_t first, count;
+
+    wmi_fold_rows(data->n[which], s->folds, f, &first, &count);
+    for (int64_t i = 0; i < n; i++)
+        memcpy(out + i * data->dim,
+               data->x[which] + (first + (i + (s->pairs ? count / 2 : 0)) % count) * data->dim,
+               (size_t)data->dim * sizeof *out);
+}
+
+/* Log-ratios at the fold's rows of p and q, and means at rows of the others. */
+static wm_status score_ends(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
+                            const wm_chain *chain, int64_t f, wm_error *err)
+{
+    const int64_t d = data->dim, m = t->m;
+    wm_status st = WM_OK;
+
+    for (int which = 0; !st && which < 2; which++) {
+        const int table = s->pairs ? 0 : which;
+        const int64_t n = data->n[table];
+        double *x = NULL, *xm = NULL, *out = NULL, sum = 0, sum_w = 0;
+        int64_t first, count, seen = 0;
+
+        wmi_fold_rows(n, s->folds, f, &first, &count);
+        const int64_t each = SEEN_ROWS / s->folds + 1; /* of every other fold */
+        const int64_t room = count + each * s->folds;
+
+        if ((st = wmi_alloc(&x, room * d, sizeof *x, "rows", err)) ||
+            (st = wmi_alloc(&xm, room * d, sizeof *xm, "rows", err)) ||
+            (st = wmi_alloc(&out, room, sizeof *out, "log-ratios", err)))
+            goto next;
+        for (int64_t g = 0; g < s->folds; g++) {
+            int64_t from, size;
+
+            wmi_fold_rows(n, s->folds, g, &from, &size);
+            size = g == f ? size : size < each ? size : each;
+            memcpy(x + seen * d, data->x[table] + from * d, (size_t)(size * d) * sizeof *x);
+            if (s->pairs && which)
+                partners(data, s, g, size, xm + seen * d);
+            seen += size;
+        }
+        if (s->pairs && which) /* rows of p with others' v */
+            wm_chain_waymark_f64(chain, m, &(wm_ends_f64){.rows = seen, .x0 = x, .xm = xm}, x);
+        if ((st = log_ratios(t->fit[f], seen, x, out, err)))
+            goto next;
+        seen = 0;
+        for (int64_t g = 0; g < s->folds; g++) {
+            int64_t from, size;
+
+            wmi_fold_rows(n, s->folds, g, &from, &size);
+            if (g == f) {
+                memcpy(t->log_r[which] + from, out + seen, (size_t)size * sizeof *out);
+            } else {
+                size = size < each ? size : each;
+                for (int64_t i = 0; i < size; i++) {
+                    const double w = data->weight[table] ? data->weight[table][from + i] : 1;
+
+                    sum += w * out[seen + i];
+                    sum_w += w;
+                }
+            }
+            seen += size;
+        }
+        t->without[which][f] = sum / sum_w;
+    next:
+        wmi_free(out);
+        wmi_free(xm);
+        wmi_free(x);
+    }
+    return st;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Shares of the logits in ends (2, n), those at rows of p and of q, that are farther out than
+ * anything in seen (2 n, which is sorted here), by more than a quarter of its range. */
+static void find_beyond(int64_t n, double *seen, const double *p, const double *q, double share[2])
+{
+    const double *const ends[2] = {p, q};
+    double lo, hi, slack;
+
+    qsort(seen, (size_t)(2 * n), sizeof *seen, ascending);
+    lo = seen[n / 250];
+    hi = seen[2 * n - 1 - n / 250];
+    slack = 0.25 * (hi - lo) + 1e-9;
+    for (int t = 0; t < 2; t++) {
+        share[t] = 0;
+        for (int64_t i = 0; i < n; i++)
+            share[t] += (ends[t][i] < lo - slack || ends[t][i] > hi + slack) / (double)n;
+    }
+}
+
+/* Trajectories through fold f, or (train) through rows that the fit has seen: every bridge at every
+ * waymark, s (m + 1, m, n). */
+static wm_status score_path(const wm_ratio *r, const wm_chain *chain, int64_t n, const double *x0,
+                            const double *xm, double *s, wm_error *err)
+{
+    const int64_t m = r->info.bridges, d = r->encoder.dim;
+    double *x = NULL;
+    wm_status st = wmi_alloc(&x, n * d, sizeof *x, "waymarks", err);
+
+    for (int64_t j = 0; !st && j <= m; j++) {
+        wm_chain_waymark_f64(chain, j, &(wm_ends_f64){.rows = n, .x0 = x0, .xm = xm}, x);
+        st = wmi_ratio_scores(r, n, x, s + j * m * n, err);
+    }
+    wmi_free(x);
+    return st;
+}
+
+static double pair_loss(double num, double den)
+{
+    return wmi_log1pexp(-num) + wmi_log1pexp(den);
+}
+
+/* Rows of a fold that are scored at every waymark: fewer where a score is dear. */
+static int64_t path_rows(const wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s)
+{
+    const double d = (double)data->dim, w = (double)s->width, m = (double)t->m;
+    const double cost = (t->model & WM_RATIO_QUADRATIC ? d * d : d) +
+                        (t->model & WM_RATIO_MLP ? w * (2 * d + 3 * w) : 0);
+    const double affordable = 2e9 / (m * (m + 1) * cost * (double)s->ensemble);
+    const double most = fmin(PATH_ROWS, fmax(200, affordable));
+    const int64_t count = data->n[0] / s->folds;
+
+    return (double)count < most ? count : (int64_t)most;
+}
+
+/* What fold f adds: to the grid and to beyond its share, and its trajectories' scores. train, if
+ * not NULL, receives the mean loss at rows that the fit has seen. */
+static wm_status score_fold(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
+                            const wm_chain *chain, int64_t f, int64_t n, double *grid,
+                            double *beyond, double *train, wm_error *err)
+{
+    const int64_t m = t->m, d = data->dim;
+    double *xm = NULL, *all = NULL, *seen = NULL;
+    int64_t first, count, other;
+    wm_status st;
+
+    wmi_fold_rows(data->n[0], s->folds, f, &first, &count);
+    if ((st = wmi_alloc(&xm, n * d, sizeof *xm, "rows", err)) ||
+        (st = wmi_alloc(&all, (m + 1) * m * n, sizeof *all, "scores", err)) ||
+        (st = wmi_alloc(&seen, 2 * n, sizeof *seen, "scores", err)))
+        goto done;
+    partners(data, s, f, n, xm);
+    if ((st = score_path(t->fit[f], chain, n, data->x[0] + first * d, xm, all, err)))
+        goto done;
+    for (int64_t k = 0; k < m; k++) {
+        const double *num = all + (k * m + k) * n, *den = all + ((k + 1) * m + k) * n;
+
+        for (int64_t j = 0; j <= m; j++)
+            grid[k * (m + 1) + j] = wmi_moments_f64(all + (j * m + k) * n, n).mean;
+        memcpy(t->num + k * t->n_path + f * n, num, (size_t)n * sizeof *num);
+        memcpy(t->den + k * t->n_path + f * n, den, (size_t)n * sizeof *den);
+        for (int64_t i = 0; i < n; i++)
+            t->loss[f * n + i] += pair_loss(num[i], den[i]) / (double)m;
+        memcpy(seen, num, (size_t)n * sizeof *num);
+        memcpy(seen + n, den, (size_t)n * sizeof *den);
+        find_beyond(n, seen, all + k * n, all + (m * m + k) * n, beyond + 2 * k);
+    }
+    other = (f + 1) % s->folds; /* rows that the fit has seen */
+    wmi_fold_rows(data->n[0], s->folds, other, &first, &count);
+    n = n < count ? n : count;
+    partners(data, s, other, n, xm);
+    if ((st = score_path(t->fit[f], chain, n, data->x[0] + first * d, xm, all, err)))
+        goto done;
+    *train = 0;
+    for (int64_t k = 0; k < m; k++)
+        for (int64_t i = 0; i < n; i++)
+            *train += pair_loss(all[(k * m + k) * n + i], all[((k + 1) * m + k) * n + i]) /
+                      (double)(n * m);
+done:
+    wmi_free(seen);
+    wmi_free(all);
+    wmi_free(xm);
+    return st;
+}
+
+/* ---- the folds together ---- */
+
+static wm_status new_trial(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
+                           wm_error *err)
+{
+    const int64_t m = t->m;
+    wm_status st;
+
+    t->n_path = path_rows(t, data, s) * s->folds;
+    if ((st = wmi_alloc(&t->fit, s->folds, sizeof(wm_ratio *), "fits", err)) ||
+        (st = wmi_alloc(&t->num, m * t->n_path, sizeof *t->num, "scores", err)) ||
+        (st = wmi_alloc(&t->den, m * t->n_path, sizeof *t->den, "scores", err)) ||
+        (st = wmi_alloc(&t->loss, t->n_path, sizeof *t->loss, "losses", err)) ||
+        (st = wmi_alloc(&t->grid, m * (m + 1), sizeof *t->grid, "grid", err)))
+        return st;
+    for (int w = 0; w < 2; w++)
+        if ((st = wmi_alloc(&t->log_r[w], data->n[s->pairs ? 0 : w], sizeof *t->log_r[w],
+                            "log-ratios", err)) ||
+            (st = wmi_alloc(&t->without[w], s->folds, sizeof *t->without[w], "folds", err)) ||
+            (st = wmi_alloc(&t->beyond[w], m, sizeof *t->beyond[w], "bridges", err)))
+            return st;
+    return WM_OK;
+}
+
+void wmi_trial_free(wmi_trial *t)
+{
+    for (int64_t f = 0; t->fit && f < t->folds; f++)
+        wm_ratio_free(t->fit[f]);
+    wmi_free(t->fit);
+    wmi_free(t->num);
+    wmi_free(t->den);
+    wmi_free(t->loss);
+    wmi_free(t->grid);
+    for (int w = 0; w < 2; w++) {
+        wmi_free(t->log_r[w]);
+        wmi_free(t->without[w]);
+        wmi_free(t->beyond[w]);
+    }
+    *t = (wmi_trial){0};
+}
+
+/* Progress of the fits of one thread as that of all. */
+typedef struct relay {
+    wm_sink sink;
+    const wm_sink *to;
+    double share, before; /* fits of this thread in all, and those that are done */
+    char name[32];
+} relay;
+
+static void relay_progress(void *ctx, const wm_progress *p)
+{
+    const relay *r = ctx;
+    char text[160];
+    wm_progress all = *p;
+    const double left =
+        (double)(p->total - p->done) + (r->share - r->before - 1) * (double)p->total;
+
+    if (!r->to->progress || p->total < 1)
+        return;
+    snprintf(text, sizeof text, "%s, %s", r->name, p->message);
+    all.message = text;
+    all.total = (int64_t)(r->share * (double)p->total);
+    all.done = (int64_t)(r->before * (double)p->total) + p->done;
+    all.eta = p->rate > 0 ? left / p->rate : NAN;
+    r->to->progress(r->to->ctx, &all);
+}
+
+/* Fold f from rows to scores. */
+typedef struct fold_result {
+    wm_status st;
+    wm_error err;
+    double train;
+    double *grid, *beyond; /* (m, m + 1), (m, 2) */
+} fold_result;
+
+static void run_fold(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
+                     const wm_chain *chain, int64_t f, int64_t round, const wm_sink *sink,
+                     fold_result *out)
+{
+    fold_rows rows = {0};
+    wm_error *err = &out->err;
+
+    if (s->stop && *s->stop)
+        out->st = wmi_fail(err, WM_EINTERRUPTED, "stopped on request");
+    else if (!(out->st = gather_fold(&rows, data, s, f, err)) &&
+             !(out->st = fit_fold(t, data, s, &rows, f, round, sink, err)) &&
+             !(out->st = score_ends(t, data, s, chain, f, err)))
+        out->st = score_fold(t, data, s, chain, f, t->n_path / s->folds, out->grid, out->beyond,
+                             &out->train, err);
+    free_fold_rows(&rows);
+}
+
+static void collect(wmi_trial *t, const fold_result *result)
+{
+    const int64_t m = t->m;
+    const double part = 1 / (double)t->folds;
+
+    t->finished = true;
+    for (int64_t f = 0; f < t->folds; f++) {
+        t->train_loss += part * result[f].train;
+        t->finished = t->finished && t->fit[f]->info.finished;
+        for (int64_t i = 0; i < m * (m + 1); i++)
+            t->grid[i] += part * result[f].grid[i];
+        for (int64_t k = 0; k < m; k++)
+            for (int w = 0; w < 2; w++)
+                t->beyond[w][k] += part * result[f].beyond[2 * k + w];
+    }
+    t->mean_loss = wmi_moments_f64(t->loss, t->n_path).mean;
+}
+
+/* Whether fits are the moments of their rows and nothing else, but for a bridge here and there that
+ * left them by chance. */
+static bool only_moments(const wmi_trial *t)
+{
+    int64_t refined = 0;
+
+    for (int64_t f = 0; f < t->folds; f++) {
+        if (!t->fit[f]->info.convex)
+            return false;
+        refined += t->fit[f]->info.refined;
+    }
+    return 10 * refined <= t->folds * t->m;
+}
+
+/* Five folds give four degrees of freedom. Moments cost so little that more parts can be left out,
+ * one at a time, and the standard error known better. */
+static wm_status finer_jackknife(wmi_trial *t, const wmi_study_data *data,
+                                 const wm_study_opts *opts, const wm_chain *chain, wm_error *err)
+{
+    wm_study_opts o = *opts;
+    wmi_trial fine = {.model = t->model, .alphas = t->alphas, .m = t->m};
+    fold_result result[GROUPS] = {{0}};
+    wm_status st;
+
+    for (int which = 0; which < (opts->pairs ? 1 : 2); which++)
+        if (data->n[which] < 4 * GROUPS)
+            return WM_OK;
+    fine.folds = fine.n_without = o.folds = GROUPS;
+    if ((st = new_trial(&fine, data, &o, err)))
+        goto done;
+#pragma omp parallel for schedule(static, 1)
+    for (int64_t g = 0; g < GROUPS; g++) {
+        fold_rows rows = {0};
+        wm_error *own = &result[g].err;
+
+        if (!(result[g].st = gather_fold(&rows, data, &o, g, own)) &&
+            !(result[g].st = fit_fold(&fine, data, &o, &rows, g, 0, NULL, own)))
+            result[g].st = score_ends(&fine, data, &o, chain, g, own);
+        free_fold_rows(&rows);
+    }
+    for (int64_t g = 0; g < GROUPS && !st; g++)
+        if ((st = result[g].st) && err)
+            *err = result[g].err;
+    for (int which = 0; which < 2 && !st; which++) {
+        double *const coarse = t->without[which];
+
+        t->without[which] = fine.without[which];
+        fine.without[which] = coarse;
+        t->n_without = GROUPS;
+    }
+done:
+    wmi_trial_free(&fine);
+    return st;
+}
+
+wm_status wmi_trial_run(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *opts,
+                        wm_ratio_model model, const wm_alphas *alphas, int64_t round, wm_error *err)
+{
+    const int64_t K = opts->folds;
+    const double start = wmi_clock(opts->sink);
+    const int64_t m = alphas->bridges;
+    fold_result *result = NULL;
+    double *store = NULL;
+    wm_chain *chain = NULL;
+    wm_status st;
+
+    *t = (wmi_trial){
+        .model = model, .alphas = *alphas, .m = m, .folds = K, .n_without = K, .refine = true};
+    if ((st = new_trial(t, data, opts, err)) ||
+        (st = wm_chain_new(&chain, m, alphas, data->dim, data->columns, err)) ||
+        (st = wmi_alloc(&result, K, sizeof *result, "folds", err)) ||
+        (st = wmi_alloc(&store, K * m * (m + 3), sizeof *store, "folds", err)))
+        goto done;
+    for (int64_t f = 0; f < K; f++) {
+        result[f].grid = store + f * m * (m + 3);
+        result[f].beyond = result[f].grid + m * (m + 1);
+    }
+#pragma omp parallel num_threads((int)(K < omp_get_max_threads() ? K : omp_get_max_threads()))
+    {
+        relay own = {.to = opts->sink, .share = ceil((double)K / omp_get_num_threads())};
+        const bool speaks = omp_get_thread_num() == 0 && opts->sink;
+
+        if (speaks) {
+            own.sink = *opts->sink;
+            own.sink.ctx = &own;
+            own.sink.log = NULL;
+            own.sink.clock = NULL;
+            own.sink.progress = relay_progress;
+            (void)wm_ratio_model_text(model, own.name, sizeof own.name);
+        }
+#pragma omp for schedule(static, 1)
+        for (int64_t f = 0; f < K; f++) {
+            run_fold(t, data, opts, chain, f, round, speaks ? &own.sink : NULL, &result[f]);
+            own.before++;
+        }
+    }
+    for (int64_t f = 0; f < K && !st; f++) { /* the lowest fold's failure is reported */
+        if ((st = result[f].st) && err)
+            *err = result[f].err;
+    }
+    if (!st)
+        collect(t, result);
+    if (!st && only_moments(t))
+        st = finer_jackknife(t, data, opts, chain, err);
+    t->seconds = wmi_clock(opts->sink) - start;
+done:
+    wm_chain_free(chain);
+    wmi_free(store);
+    wmi_free(result);
+    if (st)
+        wmi_trial_free(t);
+    return st;
+}
+
+wm_ratio_bridge wmi_trial_bridge(const wmi_trial *t, int64_t k)
+{
+    wm_ratio_bridge b = {.alpha_from = t->alphas.alpha[k], .alpha_to = t->alphas.alpha[k + 1]};
+    const double n = (double)t->n_path;
+
+    for (int64_t i = 0; i < t->n_path; i++) {
+        const double num = t->num[k * t->n_path + i], den = t->den[k * t->n_path + i];
+
+        b.loss += pair_loss(num, den) / n;
+        b.accuracy += 0.5 * ((num > 0) + (den < 0)) / n;
+        b.mean_log_ratio += num / n;
+    }
+    return b;
+}
+
+/* Bridges without a network are linear in their parameters: the mean of the fits is one of them. */
+wm_status wmi_trial_ratio(wm_ratio **out, wmi_trial *t, const wmi_study_data *data, wm_error *err)
+{
+    const wm_ratio *first = t->fit[0];
+    const bool network = t->model & WM_RATIO_MLP;
+    const int64_t count = wmi_params_count(first->params), each = first->members;
+    wm_ratio *r;
+    wm_ratio_opts o;
+    wm_status st;
+
+    wm_ratio_opts_init(&o);
+    o.model = t->model;
+    o.squares = first->squares;
+    o.width = first->width;
+    o.blocks = first->blocks;
+    o.seed = first->seed;
+    if ((st = new_ratio(&r, t, data, &o, network ? t->folds * each : 1, err)))
+        return st;
+    for (int64_t f = 0; f < t->folds; f++)
+        for (int64_t i = 0; i < each * count; i++)
+            if (network)
+                r->theta[f * each * count + i] = t->fit[f]->theta[i];
+            else
+                r->theta[i] += t->fit[f]->theta[i] / (double)t->folds;
+    r->info = first->info;
+    r->info.members = r->members;
+    r->info.held_out_loss = t->mean_loss;
+    for (int64_t k = 0; k < t->m; k++)
+        r->bridges[k] = wmi_trial_bridge(t, k);
+    if (data->schema && (st = wmi_alloc_text(&r->schema, data->schema, "schema", err))) {
+        wm_ratio_free(r);
+        return st;
+    }
+    *out = r;
+    return WM_OK;
+}

@@ -1,0 +1,287 @@
+/* test_study.c - answers with intervals where the truth is known, verdicts where they must not be
+ * wrong, and clear refusals. Truths are within 5 of the standard errors that the study itself
+ * gives: these are tested in turn by results/calibration. */
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "waymark/mi.h"
+#include "waymark/study.h"
+
+static wm_data *normal(int64_t n, int64_t d, double mean, double sd, const char *stream)
+{
+    wm_data *x;
+    wm_error err;
+
+    assert_ok(wm_data_normal(&x, n, d, mean, sd, 1, stream, &err), err);
+    return x;
+}
+
+static wm_study_opts quick(void)
+{
+    wm_study_opts o;
+
+    wm_study_opts_init(&o);
+    o.models[0] = WM_RATIO_QUADRATIC;
+    o.n_models = 1;
+    return o;
+}
+
+static wm_study *run(const wm_data *p, const wm_data *q, const wm_study_opts *o,
+                     wm_study_info *info)
+{
+    wm_study *s;
+    wm_error err;
+
+    assert_ok(wm_study_run(&s, p, q, NULL, o, &err), err);
+    wm_study_get_info(s, info);
+    return s;
+}
+
+static const wm_check *check_of(const wm_study *s, const char *name)
+{
+    for (int64_t i = 0; i < wm_study_checks(s); i++)
+        if (strcmp(wm_study_check(s, i)->name, name) == 0)
+            return wm_study_check(s, i);
+    fail_msg("no check '%s'", name);
+    return NULL;
+}
+
+/* N(-5, 1) against N(5, 1): 50 nats, placed by itself. That the answer rests on the Gaussian form
+ * is said. */
+static void a_far_shift_is_found_and_doubted(void **state)
+{
+    enum { N = 2000 };
+    wm_data *p = normal(N, 1, -5, 1, "p"), *q = normal(N, 1, 5, 1, "q");
+    const wm_study_opts o = quick();
+    wm_study_info info;
+    wm_study *s = run(p, q, &o, &info);
+    int64_t n;
+
+    (void)state;
+    assert_near(info.kl_pq.value, 50, 5 * info.kl_pq.se);
+    assert_near(info.kl_qp.value, 50, 5 * info.kl_qp.se);
+    assert_true(info.kl_pq.se > 0.5 && info.kl_pq.se < 4); /* 1.6 expected: 50 sqrt(2 / 2000) */
+    assert_true(info.kl_pq.lo < info.kl_pq.value && info.kl_pq.value < info.kl_pq.hi);
+    assert_true(info.bridges >= 6 && info.bridges <= 12 && info.spacing_found);
+    assert_int_equal(info.verdict, WM_DOUBT);
+    assert_false(check_of(s, "extrapolation")->ok);
+    assert_true(check_of(s, "chasm")->ok && check_of(s, "bridges")->ok);
+    assert_non_null(wm_study_log_ratios(s, 0, &n));
+    assert_int_equal(n, N);
+    wm_study_free(s);
+    wm_data_free(q);
+    wm_data_free(p);
+}
+
+static void one_bridge_over_a_chasm_is_rejected(void **state)
+{
+    wm_data *p = normal(2000, 1, -1, 0.08, "p"), *q = normal(2000, 1, 2, 0.15, "q");
+    wm_study_opts o = quick();
+    wm_study_info info;
+    wm_study *s;
+
+    (void)state;
+    o.bridges = 1;
+    s = run(p, q, &o, &info);
+    assert_int_equal(info.verdict, WM_REJECT);
+    assert_false(check_of(s, "chasm")->ok);
+    assert_non_null(strstr(check_of(s, "chasm")->meaning, "use more bridges"));
+    wm_study_free(s);
+    wm_data_free(q);
+    wm_data_free(p);
+}
+
+/* The same distribution: 0, trusted; and a study does not depend on the number of threads. */
+static void nothing_is_found_where_nothing_is(void **state)
+{
+    wm_data *p = normal(2000, 4, 0, 1, "p"), *q = normal(3000, 4, 0, 1, "q");
+    wm_study_opts o = quick();
+    const int threads = omp_get_max_threads();
+    wm_study_info one, two;
+    const double *a, *b;
+    wm_study *s, *t;
+    int64_t n;
+
+    (void)state;
+    o.models[1] = WM_RATIO_QUADRATIC | WM_RATIO_MLP;
+    o.n_models = 2;
+    o.iterations = 40;
+    o.width = 16;
+    omp_set_num_threads(1);
+    s = run(p, q, &o, &one);
+    omp_set_num_threads(2);
+    t = run(p, q, &o, &two);
+    omp_set_num_threads(threads);
+    assert_near(one.kl_pq.value, 0, 3 * one.kl_pq.se);
+    assert_near(one.kl_qp.value, 0, 3 * one.kl_qp.se);
+    assert_true(one.kl_pq.se < 0.05);
+    assert_int_equal(one.verdict, WM_TRUST);
+    assert_int_equal(one.bridges, 1);
+    assert_int_equal(wm_study_candidates(s), 2);
+    assert_true(wm_study_candidate(s, 0)->kept && !wm_study_candidate(s, 1)->kept);
+    assert_true(wm_study_candidate(s, 1)->loss == wm_study_candidate(t, 1)->loss);
+    a = wm_study_log_ratios(s, 1, &n);
+    b = wm_study_log_ratios(t, 1, &n);
+    assert_memory_equal(a, b, (size_t)n * sizeof *a);
+    assert_int_equal(n, 3000);
+    wm_study_free(t);
+    wm_study_free(s);
+    wm_data_free(q);
+    wm_data_free(p);
+}
+
+/* Columns 1, 3, ... against 2, 4, ... of correlated pairs: 3 nats. */
+static void mutual_information_of_pairs(void **state)
+{
+    enum { N = 5000, D = 6 };
+    const double rho = wm_gaussian_pairs_rho(D, 3);
+    wm_data *x, *joint, *shuffled;
+    wm_study_opts o = quick();
+    wm_study_info info;
+    wm_study *s;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wm_data_gaussian_pairs(&x, N, D, rho, 1, "pairs", &err), err);
+    assert_ok(wm_data_new(&joint, N, D, NULL, &err), err);
+    for (int64_t i = 0; i < N; i++)
+        for (int j = 0; j < D; j++) /* and a map of each column that ranks undo */
+            wm_data_rows_mut(joint)[i * D + j] =
+                sinh(wm_data_rows(x)[i * D + (j < D / 2 ? 2 * j : 2 * (j - D / 2) + 1)]);
+    o.pairs = D / 2;
+    o.by_rank = true;
+    s = run(joint, NULL, &o, &info);
+    assert_near(info.kl_pq.value, 3, 5 * info.kl_pq.se);
+    assert_true(info.kl_pq.se < 0.15);
+    assert_true(info.verdict != WM_REJECT);
+    wm_study_free(s);
+    assert_ok(wm_mi_shuffle(&shuffled, joint, D / 2, 1, &err), err);
+    s = run(shuffled, NULL, &o, &info);
+    assert_near(info.kl_pq.value, 0, 4 * info.kl_pq.se);
+    wm_study_free(s);
+    wm_data_free(shuffled);
+    wm_data_free(joint);
+    wm_data_free(x);
+}
+
+/* p is half N(0, 1) and half N(3, 1), told apart by weights: with those of the first half q is p.
+ */
+static void weights_choose_rows(void **state)
+{
+    enum { N = 4000 };
+    wm_data *a = normal(N, 1, 0, 1, "a"), *b = normal(N, 1, 3, 1, "b"),
+            *q = normal(N, 1, 0, 1, "q");
+    wm_data *p;
+    double *w = calloc(2 * N, sizeof *w);
+    wm_study_opts o = quick();
+    wm_study_info info;
+    wm_study *s;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wm_data_new(&p, 2 * N, 1, NULL, &err), err);
+    for (int i = 0; i < N; i++) {
+        wm_data_rows_mut(p)[2 * i] = wm_data_rows(a)[i];
+        wm_data_rows_mut(p)[2 * i + 1] = wm_data_rows(b)[i];
+        w[2 * i] = 2.5;
+    }
+    s = run(p, q, &o, &info);
+    assert_true(info.kl_pq.value > 0.5);
+    wm_study_free(s);
+    o.weights[0] = w;
+    s = run(p, q, &o, &info);
+    assert_near(info.kl_pq.value, 0, fmax(4 * info.kl_pq.se, 0.01));
+    wm_study_free(s);
+    w[7] = -1;
+    assert_int_equal(wm_study_run(&s, p, q, NULL, &o, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "weight 8 of p is -1"));
+    free(w);
+    wm_data_free(p);
+    wm_data_free(q);
+    wm_data_free(b);
+    wm_data_free(a);
+}
+
+/* What a study stores is what it found: the mean of its fits. */
+static void the_ratio_is_kept(void **state)
+{
+    enum { N = 400 };
+    const char *path = "test_study_model.safetensors";
+    wm_data *p = normal(N, 2, 0, 0.7, "p"), *q = normal(N, 2, 0.5, 1, "q");
+    wm_study_opts o = quick();
+    double before[N], after[N], mean = 0;
+    wm_study_info info;
+    wm_study *s;
+    wm_ratio *r;
+    wm_error err;
+
+    (void)state;
+    o.models[0] = WM_RATIO_QUADRATIC | WM_RATIO_MLP;
+    o.ensemble = 2;
+    o.folds = 3;
+    o.iterations = 30;
+    o.width = 8;
+    s = run(p, q, &o, &info);
+    assert_int_equal(info.members, 6);
+    assert_ok(wm_ratio_log(wm_study_ratio(s), p, before, &err), err);
+    assert_ok(wm_ratio_save(wm_study_ratio(s), path, &err), err);
+    assert_ok(wm_ratio_load(&r, path, &err), err);
+    assert_ok(wm_ratio_log(r, p, after, &err), err);
+    assert_memory_equal(before, after, sizeof before);
+    for (int i = 0; i < N; i++)
+        mean += before[i] / N;
+    assert_near(mean, info.kl_pq.value, 0.1); /* the same but for which rows were seen */
+    wm_ratio_free(r);
+    wm_study_free(s);
+    wm_data_free(q);
+    wm_data_free(p);
+    unlink(path);
+}
+
+static void bad_input_is_refused(void **state)
+{
+    wm_data *p = normal(100, 2, 0, 1, "p"), *q = normal(100, 3, 0, 1, "q"),
+            *few = normal(5, 2, 0, 1, "few");
+    wm_study_opts o = quick();
+    wm_study *s;
+    wm_error err;
+
+    (void)state;
+    assert_int_equal(wm_study_run(&s, p, q, NULL, &o, &err), WM_ESHAPE);
+    assert_non_null(strstr(err.text, "p has 2 columns and q 3"));
+    assert_null(s);
+    assert_int_equal(wm_study_run(&s, p, few, NULL, &o, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "q has 5 rows"));
+    wm_data_rows_mut(p)[7] = NAN;
+    assert_int_equal(wm_study_run(&s, p, p, NULL, &o, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "row 4, column 2 is NaN"));
+    wm_data_rows_mut(p)[7] = 0;
+    o.folds = 1;
+    assert_int_equal(wm_study_run(&s, p, p, NULL, &o, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "1 folds"));
+    o.folds = 5;
+    o.pairs = 2;
+    assert_int_equal(wm_study_run(&s, p, NULL, NULL, &o, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "at least one of each of u and v"));
+    wm_data_free(few);
+    wm_data_free(q);
+    wm_data_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_far_shift_is_found_and_doubted),
+        cmocka_unit_test(one_bridge_over_a_chasm_is_rejected),
+        cmocka_unit_test(nothing_is_found_where_nothing_is),
+        cmocka_unit_test(mutual_information_of_pairs),
+        cmocka_unit_test(weights_choose_rows),
+        cmocka_unit_test(the_ratio_is_kept),
+        cmocka_unit_test(bad_input_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
