@@ -21,6 +21,19 @@ typedef struct wmi_series {
     struct wmi_series *next;
 } wmi_series;
 
+typedef struct wmi_grid {
+    wm_grid g;     /* name, z and contours are the figure's */
+    int64_t index; /* block of the CSV */
+    bool whole;    /* all z are finite */
+    double lo, hi; /* ends of the colours, lo < hi */
+} wmi_grid;
+
+typedef struct wmi_ticks {
+    int64_t n;
+    const double *at;  /* (n) */
+    const char **text; /* (n), or NULL for the numbers */
+} wmi_ticks;
+
 typedef struct wmi_reference {
     double at;
     bool upright;
@@ -34,9 +47,8 @@ struct wm_panel {
     unsigned flags;
     double x_range[2], y_range[2]; /* NaN: from the data */
     wm_legend legend;
-    int64_t n_ticks;
-    const double *tick_at; /* (n_ticks) */
-    const char **tick_text;
+    wmi_ticks x_ticks, y_ticks; /* n = 0: gnuplot's own */
+    wmi_grid *grid;             /* or NULL */
     wmi_series *series, *last_series;
     wmi_reference *references, *last_reference;
     int colours; /* taken by AUTO so far */
@@ -48,10 +60,30 @@ struct wm_figure {
     const char *name, *title;
     wm_panel *panels, *last_panel;
     int n_panels, columns, width, height; /* 0: default */
-    int64_t n_series;
-    wm_error error; /* the first failure */
+    wm_error error;                       /* the first failure */
     wm_status status;
 };
+
+/* Middle of cell i of n along an axis. */
+double wmi_grid_at(double from, double to, int64_t n, int64_t i);
+
+/* A text in single quotes, in which gnuplot interprets nothing. */
+void wmi_gnuplot_text(const char *text, FILE *out);
+
+/* Range, scale, label and ticks of both axes (plot_axis.c). */
+void wmi_plot_axes(const wm_panel *p, FILE *out);
+/* Whether the panel has level bars, which stand from the top. */
+bool wmi_plot_is_level(const wm_panel *p);
+/* Letters of the longest label at the y axis, and the label itself, cut to what is shown. */
+int wmi_plot_y_letters(const wm_panel *p);
+
+/* Parts of a panel with a grid (plot_grid.c): contour lines as data blocks, before anything is
+ * drawn; palette and colour bar; the cells, which begin the plot command, and what lies on them. */
+void wmi_grid_prepare(const wm_panel *p, int k, FILE *out);
+void wmi_grid_palette(const wm_panel *p, double left, double bottom, double width, double height,
+                      FILE *out);
+void wmi_grid_cells(const wm_panel *p, FILE *out);
+void wmi_grid_overlay(const wm_panel *p, int k, double cell_width, double cell_height, FILE *out);
 
 /* NAME.gp: settings, then one plot command a panel, reading NAME.csv. */
 void wmi_figure_script(const wm_figure *f, FILE *out);

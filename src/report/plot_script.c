@@ -1,5 +1,6 @@
 /* plot_script.c - the gnuplot script of a figure. Every panel's place is worked out here in pixels,
  * so that panels line up whatever their tick labels and legends are. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +8,18 @@
 #include "report/text.h"
 
 /* Pixels around the axes, at the fonts below. */
-enum { LEFT = 84, RIGHT = 22, BOTTOM = 60, TOP = 14, TITLE = 28, KEY_LINE = 22, KEY_PAD = 10 };
+enum {
+    LEFT = 84,
+    RIGHT = 22,
+    BOTTOM = 60,
+    TOP = 14,
+    TITLE = 28,
+    KEY_LINE = 22,
+    KEY_PAD = 10,
+    BAR = 96, /* colour bar with its gap, ticks and name */
+    BAR_GAP = 14,
+    BAR_WIDTH = 12,
+};
 
 /* Okabe and Ito's colours, in the order of wm_colour. */
 static const char *const colours[] = {"",        "#0072B2", "#D55E00", "#009E73", "#CC79A7",
@@ -15,8 +27,7 @@ static const char *const colours[] = {"",        "#0072B2", "#D55E00", "#009E73"
 /* Point types in the same order: shape tells series apart where colour cannot. */
 static const int points[] = {0, 7, 5, 9, 13, 11, 15, 4, 6};
 
-/* A text in single quotes, in which gnuplot interprets nothing. */
-static void put_text(const char *text, FILE *out)
+void wmi_gnuplot_text(const char *text, FILE *out)
 {
     putc('\'', out);
     for (; *text; text++) {
@@ -95,6 +106,7 @@ static bool same_legend(const wm_panel *a, const wm_panel *b)
 
 typedef struct layout {
     int columns, rows, width, height; /* of a panel */
+    int left;                         /* of the axes in their panel */
     int title, titles, legend;        /* heights: above all, above each panel, below all */
     int total_width, total_height;
     bool shared; /* one legend for all panels, below them */
@@ -113,11 +125,16 @@ static layout make_layout(const wm_figure *f)
     if (!l.height)
         l.height = f->n_panels == 1 ? 440 : 380;
     l.shared = f->n_panels > 1;
+    l.left = LEFT;
     for (const wm_panel *p = f->panels; p; p = p->next) {
         l.shared = l.shared && legend_place(p) == WM_LEGEND_BELOW && same_legend(p, f->panels);
         if (*p->title)
             l.titles = TITLE;
+        if (wmi_plot_y_letters(p) * 8 + 48 > l.left) /* long labels at the y axis */
+            l.left = wmi_plot_y_letters(p) * 8 + 48;
     }
+    if (l.left > l.width / 2)
+        l.left = l.width / 2;
     l.title = *f->title ? TITLE + 8 : 0;
     l.total_width = l.columns * l.width;
     l.legend = l.shared ? legend_height(&g, l.total_width - 2 * LEFT) : 0;
@@ -150,7 +167,7 @@ static void put_legend(const wm_panel *p, const layout *l, int left, int right, 
         return;
     }
     if (place == WM_LEGEND_RIGHT) {
-        x = (double)(right + 12) / l->total_width;
+        x = (double)(right + 12 + (p->grid ? BAR : 0)) / l->total_width;
         fprintf(out,
                 "set key at screen %.4f, graph 1 left top vertical maxrows 0 maxcols 1 "
                 "Left reverse noenhanced\n",
@@ -175,157 +192,49 @@ static int row_legend(const wm_figure *f, const layout *l, int row)
     for (const wm_panel *p = f->panels; p && !l->shared; p = p->next, k++)
         if (k / l->columns == row && legend_place(p) == WM_LEGEND_BELOW) {
             const legend g = panel_legend(p);
-            const int height = legend_height(&g, l->width - LEFT - RIGHT);
+            const int height = legend_height(&g, l->width - l->left - RIGHT);
 
             most = height > most ? height : most;
         }
     return most;
 }
 
-/* Where panel number k stands, and its legend. */
-static void put_place(const wm_panel *p, const layout *l, int k, FILE *out)
+/* Where the axes of a panel stand, in pixels from the left and from the top. */
+typedef struct place {
+    int left, right, top, bottom;
+} place;
+
+static place find_place(const wm_panel *p, const layout *l, int k)
 {
     const legend g = panel_legend(p);
-    const int beside = legend_place(p) == WM_LEGEND_RIGHT ? g.widest * 8 + 62 : 0;
+    const int beside = (legend_place(p) == WM_LEGEND_RIGHT ? g.widest * 8 + 62 : 0) +
+                       (p->grid ? BAR - RIGHT / 2 : 0);
     const int row = k / l->columns, column = k % l->columns;
-    const int left = column * l->width + LEFT, right = (column + 1) * l->width - RIGHT - beside;
-    const int top = l->title + row * l->height + TOP + l->titles;
-    const int bottom = l->title + (row + 1) * l->height - BOTTOM - row_legend(p->figure, l, row);
 
-    fprintf(out, "set lmargin at screen %.4f; set rmargin at screen %.4f\n",
-            (double)left / l->total_width, (double)right / l->total_width);
-    fprintf(out, "set tmargin at screen %.4f; set bmargin at screen %.4f\n",
-            1 - (double)top / l->total_height, 1 - (double)bottom / l->total_height);
-    put_legend(p, l, left, right, bottom, out);
+    return (place){.left = column * l->width + l->left,
+                   .right = (column + 1) * l->width - RIGHT - beside,
+                   .top = l->title + row * l->height + TOP + l->titles,
+                   .bottom =
+                       l->title + (row + 1) * l->height - BOTTOM - row_legend(p->figure, l, row)};
 }
 
-/* --- axes --------------------------------------------------------------------------------------*/
-
-typedef struct span {
-    double lo, hi;
-} span;
-
-static void widen(span *s, double v, bool log_axis)
+/* Margins, legend and colour bar. */
+static void put_place(const wm_panel *p, const layout *l, place at, FILE *out)
 {
-    if (!isfinite(v) || (log_axis && v <= 0))
-        return;
-    s->lo = v < s->lo ? v : s->lo;
-    s->hi = v > s->hi ? v : s->hi;
-}
+    const double width = l->total_width, height = l->total_height;
 
-/* What the data and reference lines cover along an axis. */
-static span cover(const wm_panel *p, bool upright, bool log_axis)
-{
-    span s = {INFINITY, -INFINITY};
-
-    for (const wmi_series *r = p->series; r; r = r->next) {
-        const bool boxes = r->mark == WM_MARK_BARS || r->mark == WM_MARK_STEPS;
-
-        if (boxes && !upright)
-            widen(&s, 0, log_axis);
-        if (boxes && upright && r->n > 1) { /* they reach half a step beyond their points */
-            widen(&s, r->x[0] - (r->x[1] - r->x[0]) / 2, log_axis);
-            widen(&s, r->x[r->n - 1] + (r->x[r->n - 1] - r->x[r->n - 2]) / 2, log_axis);
-        }
-        for (int64_t i = 0; i < r->n; i++) {
-            widen(&s, upright ? r->x[i] : r->y[i], log_axis);
-            if (!upright && r->lo)
-                widen(&s, r->lo[i], log_axis);
-            if (!upright && r->hi)
-                widen(&s, r->hi[i], log_axis);
-        }
-    }
-    for (const wmi_reference *r = p->references; r; r = r->next)
-        if (r->upright == upright)
-            widen(&s, r->at, log_axis);
-    return s;
-}
-
-/* Ticks of a logarithmic axis with too few powers of ten to read: some of each decade, the more the
- * shorter the axis; below a factor of two, evenly spaced ones. */
-static void put_short_log_ticks(char axis, span s, FILE *out)
-{
-    static const double many[] = {1, 2, 3, 4, 5, 7}, few[] = {1, 2, 5};
-    const double ratio = s.hi / s.lo, *digits = ratio < 6 ? many : few;
-    const int n = ratio < 6 ? 6 : 3;
-    const char *between = "";
-
-    fprintf(out, "set format %c '%%g'\nset m%ctics 1\nset %ctics (", axis, axis, axis);
-    if (ratio < 2) {
-        const double rough = (s.hi - s.lo) / 4, unit = pow(10, floor(log10(rough)));
-        const double step = unit * (rough < 2 * unit ? 1 : rough < 5 * unit ? 2 : 5);
-
-        for (double k = floor(s.lo / step); step > 0 && k <= ceil(s.hi / step); k++) {
-            fprintf(out, "%s%.10g", between, k * step);
-            between = ", ";
-        }
-    } else {
-        for (int k = (int)floor(log10(s.lo)) - 1; k <= (int)ceil(log10(s.hi)); k++)
-            for (int j = 0; j < n; j++) {
-                fprintf(out, "%s%.10g", between, digits[j] * pow(10, k));
-                between = ", ";
-            }
-    }
-    fputs(")\n", out);
-}
-
-/* Range, scale and ticks of axis 'x' or 'y'. The ends are set here, with a little room, because
- * gnuplot rounds them outward to the next tick: on a logarithmic axis half of the panel is then
- * empty. */
-static void put_axis(const wm_panel *p, char axis, FILE *out)
-{
-    const bool is_x = axis == 'x', log_axis = p->flags & (is_x ? WM_LOG_X : WM_LOG_Y);
-    const double *range = is_x ? p->x_range : p->y_range;
-    span s = cover(p, is_x, log_axis), end;
-    char number[WMI_REAL_TEXT];
-
-    if (isfinite(range[0]))
-        s.lo = range[0];
-    if (isfinite(range[1]))
-        s.hi = range[1];
-    fprintf(out, "set %clabel ", axis);
-    put_text(is_x ? p->x_label : p->y_label, out);
-    fprintf(out, " noenhanced\n%s logscale %c%s\n", log_axis ? "set" : "unset", axis,
-            log_axis ? " 10" : "");
-    end = s;
-    if (log_axis && s.lo > 0 && s.hi > s.lo) {
-        end.lo = s.lo * pow(s.hi / s.lo, -0.04);
-        end.hi = s.hi * pow(s.hi / s.lo, 0.04);
-    } else if (!log_axis && s.hi > s.lo) {
-        end.lo = s.lo - 0.04 * (s.hi - s.lo);
-        end.hi = s.hi + 0.04 * (s.hi - s.lo);
-        if (!is_x && s.lo >= 0 && end.lo < 0)
-            end.lo = 0; /* counts and errors do not go below zero */
-    } else if (isfinite(s.lo) && (!log_axis || s.lo > 0)) { /* a single value */
-        end.lo = log_axis ? s.lo / 2 : s.lo - 0.5 * fmax(1, fabs(s.lo));
-        end.hi = log_axis ? s.lo * 2 : s.lo + 0.5 * fmax(1, fabs(s.lo));
-    } else { /* no data: gnuplot wants a range all the same */
-        end = (span){log_axis ? 1 : 0, log_axis ? 10 : 1};
-    }
-    fprintf(out, "set %crange [%s:", axis,
-            wmi_real_text(number, isfinite(range[0]) ? range[0] : end.lo));
-    fprintf(out, "%s]\n", wmi_real_text(number, isfinite(range[1]) ? range[1] : end.hi));
-
-    if (is_x && p->n_ticks) {
-        fputs("set xtics (", out);
-        for (int64_t i = 0; i < p->n_ticks; i++) {
-            char text[WMI_REAL_TEXT];
-
-            wmi_real_text(text, p->tick_at[i]);
-            fputs(i ? ", " : "", out);
-            put_text(p->tick_text ? p->tick_text[i] : text, out);
-            fprintf(out, " %s", text);
-        }
-        fputs(") noenhanced\nset mxtics 1\n", out);
-    } else if (log_axis && s.lo > 0 && s.hi / s.lo < 30) {
-        put_short_log_ticks(axis, s, out);
-    } else {
-        fprintf(out, "set %ctics auto enhanced\nset m%ctics default\nset format %c '%s'\n", axis,
-                axis, axis, log_axis ? "10^{%L}" : "%g");
-    }
+    fprintf(out, "set lmargin at screen %.4f; set rmargin at screen %.4f\n", at.left / width,
+            at.right / width);
+    fprintf(out, "set tmargin at screen %.4f; set bmargin at screen %.4f\n", 1 - at.top / height,
+            1 - at.bottom / height);
+    put_legend(p, l, at.left, at.right, at.bottom, out);
+    wmi_grid_palette(p, (at.right + BAR_GAP) / width, 1 - at.bottom / height, BAR_WIDTH / width,
+                     (at.bottom - at.top) / height, out);
 }
 
 /* --- what is drawn -----------------------------------------------------------------------------*/
+
+#define LEVEL_BOXES "3:4:(0):3:($4 - 0.36):($4 + 0.36) with boxxyerror fill solid 0.6 noborder"
 
 static void put_series(const wmi_series *s, bool key_only, FILE *out)
 {
@@ -337,21 +246,26 @@ static void put_series(const wmi_series *s, bool key_only, FILE *out)
         [WM_MARK_BAND] = "3:4 with lines",
         [WM_MARK_STEPS] = "3:4 with histeps",
         [WM_MARK_BARS] = "3:4 with boxes fill solid 0.6 noborder",
+        [WM_MARK_FILLED_STEPS] = "3:4 with histeps",
+        [WM_MARK_AREA] = "3:4 with lines",
+        [WM_MARK_LEVEL_BARS] = LEVEL_BOXES,
     };
+    const bool bars = s->mark == WM_MARK_BARS || s->mark == WM_MARK_LEVEL_BARS;
 
     if (key_only) /* the style alone, without the columns */
-        fprintf(out, "keyentry %s", strchr(with[s->mark], ' ') + 1);
+        fprintf(out, "keyentry %s", strstr(with[s->mark], "with"));
     else
-        fprintf(out, "csv skip 1 index %d using %s", (int)s->index, with[s->mark]);
+        fprintf(out, "csv skip 1 index %" PRId64 " using %s", s->index, with[s->mark]);
     fprintf(out, " lc rgb '%s'", colours[s->colour]);
-    if (s->mark != WM_MARK_POINTS && s->mark != WM_MARK_BARS)
+    if (s->mark != WM_MARK_POINTS && !bars)
         fprintf(out, " lw %g%s", 2 * s->width, s->dashed ? " dt (10,6)" : "");
     if (s->mark == WM_MARK_POINTS || s->mark == WM_MARK_LINE_POINTS ||
         s->mark == WM_MARK_ERROR_BARS)
-        fprintf(out, " pt %d ps %g", points[s->colour], s->mark == WM_MARK_POINTS ? 0.7 : 0.9);
+        fprintf(out, " pt %d ps %g", points[s->colour],
+                s->mark == WM_MARK_POINTS ? 0.7 * s->width : 0.9);
     if (*s->name) {
         fputs(" title ", out);
-        put_text(s->name, out);
+        wmi_gnuplot_text(s->name, out);
     } else {
         fputs(" notitle", out);
     }
@@ -366,7 +280,7 @@ static void put_reference(const wmi_reference *r, bool key_only, FILE *out)
             key_only ? "keyentry" : wmi_real_text(at, r->at));
     if (*r->label) {
         fputs(" title ", out);
-        put_text(r->label, out);
+        wmi_gnuplot_text(r->label, out);
     } else {
         fputs(" notitle", out);
     }
@@ -382,17 +296,57 @@ static bool has_points(const wm_panel *p, const wmi_series *s)
     return false;
 }
 
-/* Bands first, so that no line is under one; then references, then the series in their order. */
-static void put_plot(const wm_panel *p, FILE *out)
+/* What is filled lightly under a series' own mark: gnuplot's columns and style, or NULL. A step is
+ * a box of the width of its bin; a box has a width column because the default leaves gaps. */
+static const char *filling(char out[96], const wm_panel *p, const wmi_series *s)
+{
+    char number[WMI_REAL_TEXT];
+
+    switch (s->mark) {
+    case WM_MARK_BAND:
+        return "3:5:6 with filledcurves";
+    case WM_MARK_AREA:
+        return p->flags & WM_LOG_Y ? "3:4 with filledcurves x1" : "3:4 with filledcurves y1=0";
+    case WM_MARK_FILLED_STEPS:
+        snprintf(out, 96, "3:4:(%s) with boxes",
+                 wmi_real_text(number, s->n > 1 ? fabs(s->x[1] - s->x[0]) : 1));
+        return out;
+    default:
+        return NULL;
+    }
+}
+
+static void put_whiskers(const wm_panel *p, const char *between, FILE *out)
+{
+    for (const wmi_series *s = p->series; s; s = s->next)
+        if (s->mark == WM_MARK_LEVEL_BARS && s->lo && s->hi && has_points(p, s))
+            fprintf(out,
+                    "%scsv skip 1 index %" PRId64 " using 3:4:5:6 with xerrorbars lc rgb '#555555' "
+                    "lw 1.5 pt -1 notitle",
+                    between, s->index);
+}
+
+/* The grid at the bottom, then fillings, so that no line is under one; then the series in their
+ * order, then references. */
+static void put_plot(const wm_panel *p, int k, place at, FILE *out)
 {
     const char *between = "plot ";
+    char columns[96];
 
+    if (p->grid) {
+        fputs(between, out);
+        wmi_grid_cells(p, out);
+        wmi_grid_overlay(p, k, (double)(at.right - at.left) / (double)p->grid->g.nx,
+                         (double)(at.bottom - at.top) / (double)p->grid->g.ny, out);
+        between = ", \\\n     ";
+    }
     for (const wmi_series *s = p->series; s; s = s->next)
-        if (s->mark == WM_MARK_BAND && has_points(p, s)) {
+        if (filling(columns, p, s) && has_points(p, s)) {
             fprintf(out,
-                    "%scsv skip 1 index %d using 3:5:6 with filledcurves lc rgb '%s' fill "
-                    "transparent solid 0.18 noborder notitle",
-                    between, (int)s->index, colours[s->colour]);
+                    "%scsv skip 1 index %" PRId64 " using %s lc rgb '%s' fill transparent solid "
+                    "%s noborder notitle",
+                    between, s->index, filling(columns, p, s), colours[s->colour],
+                    s->mark == WM_MARK_FILLED_STEPS ? "0.30" : "0.18");
             between = ", \\\n     ";
         }
     for (const wmi_series *s = p->series; s; s = s->next) {
@@ -400,6 +354,7 @@ static void put_plot(const wm_panel *p, FILE *out)
         put_series(s, !has_points(p, s), out);
         between = ", \\\n     ";
     }
+    put_whiskers(p, between, out);
     for (const wmi_reference *r = p->references; r; r = r->next) {
         fputs(between, out);
         put_reference(r, r->upright, out);
@@ -410,25 +365,26 @@ static void put_plot(const wm_panel *p, FILE *out)
 
 static void put_panel(const wm_panel *p, const layout *l, int k, FILE *out)
 {
+    const place at = find_place(p, l, k);
+
     fprintf(out, "\n# Panel %d.\n", k + 1);
-    put_place(p, l, k, out);
+    put_place(p, l, at, out);
     fputs("set title ", out);
-    put_text(p->title, out);
+    wmi_gnuplot_text(p->title, out);
     fputs(" noenhanced\n", out);
-    put_axis(p, 'x', out);
-    put_axis(p, 'y', out);
+    wmi_plot_axes(p, out);
     fputs("unset arrow\n", out);
     for (const wmi_reference *r = p->references; r; r = r->next)
         if (r->upright) {
-            char at[WMI_REAL_TEXT];
+            char number[WMI_REAL_TEXT];
 
-            wmi_real_text(at, r->at);
+            wmi_real_text(number, r->at);
             fprintf(out,
                     "set arrow from first %s, graph 0 to first %s, graph 1 nohead lc rgb "
                     "'#555555' lw 1.5 dt (4,4)\n",
-                    at, at);
+                    number, number);
         }
-    put_plot(p, out);
+    put_plot(p, k, at, out);
 }
 
 /* One legend for all panels: a plot of nothing, as wide as the figure, since gnuplot folds a legend
@@ -441,7 +397,7 @@ static void put_shared_legend(const wm_panel *p, const layout *l, FILE *out)
           "set lmargin at screen 0; set rmargin at screen 1\n"
           "set bmargin at screen 0; set tmargin at screen 1\n"
           "unset title; unset xlabel; unset ylabel; unset tics; unset border; unset grid\n"
-          "unset arrow; unset logscale; set xrange [0:1]; set yrange [0:1]\n",
+          "unset arrow; unset logscale; unset colorbox; set xrange [0:1]; set yrange [0:1]\n",
           out);
     put_key_below(&g, 0.5, (double)(l->legend - 2) / l->total_height, l->total_width - 2 * LEFT,
                   out);
@@ -457,6 +413,29 @@ static void put_shared_legend(const wm_panel *p, const layout *l, FILE *out)
     fputs("\n", out);
 }
 
+/* How the picture is laid out, in comments: `waymark report` takes it apart by them, so that its
+ * panels can stand below each other on a small screen. (page_figure.c reads these lines.) */
+static void put_plan(const wm_figure *f, const layout *l, FILE *out)
+{
+    fprintf(out,
+            "# Panels: %d in rows of %d, %d x %d each, %d of title above, %d of legend below.\n",
+            f->n_panels, l->columns, l->width, l->height, l->title, l->legend);
+    for (const wmi_series *s = f->panels->series; l->shared && s; s = s->next)
+        if (*s->name)
+            fprintf(out, "# Legend: %s %d %s %s\n", colours[s->colour],
+                    s->mark == WM_MARK_POINTS || s->mark == WM_MARK_LINE_POINTS ||
+                            s->mark == WM_MARK_ERROR_BARS
+                        ? points[s->colour]
+                        : 0,
+                    s->mark == WM_MARK_POINTS ? "none"
+                    : s->dashed               ? "dashed"
+                                              : "solid",
+                    s->name);
+    for (const wmi_reference *r = f->panels->references; l->shared && r; r = r->next)
+        if (*r->label)
+            fprintf(out, "# Legend: #555555 0 dotted %s\n", r->label);
+}
+
 void wmi_figure_script(const wm_figure *f, FILE *out)
 {
     const layout l = make_layout(f);
@@ -464,14 +443,17 @@ void wmi_figure_script(const wm_figure *f, FILE *out)
 
     fprintf(out,
             "# Draws %s.svg and %s.png: run `gnuplot %s.gp` in this folder. Change it at will.\n"
-            "# The numbers are in %s.csv, one block for each series, counted from 0 by `index`.\n"
+            "# The numbers are in %s.csv, one block for each series, counted from 0 by `index`.\n",
+            f->name, f->name, f->name, f->name);
+    put_plan(f, &l, out);
+    fprintf(out,
             "csv = '%s.csv'\n"
             "if (!exists('out')) { out = '%s' }\n"
             "if (!exists('format')) { format = 'svg' }\n"
             "reset\n"
             "set encoding utf8\n"
             "set datafile separator ','\n",
-            f->name, f->name, f->name, f->name, f->name, f->name);
+            f->name, f->name);
     fprintf(out,
             "if (format eq 'svg') { set terminal svg size %d,%d dynamic enhanced font "
             "'sans-serif,13' background '#ffffff' }\n"
@@ -481,16 +463,20 @@ void wmi_figure_script(const wm_figure *f, FILE *out)
             l.total_width, l.total_height, 2 * l.total_width, 2 * l.total_height);
     fputs("set border 3 lc rgb '#555555' lw 1\n"
           "set tics nomirror out scale 0.6 textcolor rgb '#222222'\n"
+          "set xtics offset 0,0.3\n"
           "set grid lt 1 lc rgb '#E4E4E4' lw 1\n"
           "set style fill noborder\n"
           "set boxwidth 0.8 relative\n"
           "set bars small\n"
-          "set key samplen 2 spacing 1.1\n"
-          "set multiplot",
+          "set key samplen 2 spacing 1.1\n",
           out);
+    for (const wm_panel *p = f->panels; p; p = p->next)
+        wmi_grid_prepare(p, k++, out);
+    k = 0;
+    fputs("set multiplot", out);
     if (*f->title) {
         fputs(" title ", out);
-        put_text(f->title, out);
+        wmi_gnuplot_text(f->title, out);
         fputs(" noenhanced font ',15'", out);
     }
     fputs("\n", out);

@@ -26,11 +26,10 @@ const char *wmi_real_text(char out[WMI_REAL_TEXT], double x)
     return out;
 }
 
-/* Length of the UTF-8 letter at s and its code point, or 0. Surrogates, overlong forms and what is
- * beyond U+10FFFF are not letters. */
-static int decode(const unsigned char *s, uint32_t *point)
+int wmi_text_letter(const char *text, uint32_t *point)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *s = (const unsigned char *)text;
     const int n = s[0] < 0x80       ? 1
                   : s[0] >> 5 == 6  ? 2
                   : s[0] >> 4 == 14 ? 3
@@ -59,7 +58,7 @@ char *wmi_text_clean(wmi_arena *a, const char *s, wm_error *err)
         return NULL;
     while (*s) {
         uint32_t point;
-        const int n = decode((const unsigned char *)s, &point);
+        const int n = wmi_text_letter(s, &point);
 
         if (n == 0) {
             memcpy(to, "\xef\xbf\xbd", 3);
@@ -84,7 +83,7 @@ int wmi_text_width(const char *s)
 
     while (*s) {
         uint32_t c;
-        const int n = decode((const unsigned char *)s, &c);
+        const int n = wmi_text_letter(s, &c);
 
         s += n ? n : 1;
         if ((c >= 0x300 && c <= 0x36f) || c == 0x200d || (c >= 0xfe00 && c <= 0xfe0f))

@@ -16,6 +16,10 @@
  * x is not finite. Returns out. */
 const char *wmi_real_text(char out[WMI_REAL_TEXT], double x);
 
+/* Length of the UTF-8 letter at text and its code point, or 0. Surrogates, overlong forms and what
+ * is beyond U+10FFFF are not letters. */
+int wmi_text_letter(const char *text, uint32_t *point);
+
 /* A copy of s in which bytes that are not UTF-8 are U+FFFD and control characters are spaces, or
  * NULL with err set. */
 char *wmi_text_clean(wmi_arena *a, const char *s, wm_error *err);

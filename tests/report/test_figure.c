@@ -52,7 +52,7 @@ static wm_figure *awkward(const char *name)
     for (int k = 0; k < 2; k++) {
         p = wm_figure_panel(f, k ? "second, with \"quotes\"" : "first {");
         wm_panel_axes(p, "n's", "|\xce\xb8 \xe2\x88\x92 \xce\xb8*|", WM_LOG_X | WM_LOG_Y);
-        for (int m = WM_MARK_LINE; m <= WM_MARK_BARS; m++)
+        for (int m = WM_MARK_LINE; m <= WM_MARK_LEVEL_BARS; m++)
             wm_panel_series(p, &(wm_series){.name = m ? "a_b, c" : "",
                                             .mark = (wm_mark)m,
                                             .n = 3,
@@ -102,6 +102,27 @@ static void numbers_are_kept_as_csv(void **state)
                         "\"e\",\"empty\",,,,\n");
     wm_figure_free(f);
     wm_figure_free(NULL);
+}
+
+/* Series may be added to an earlier panel: the script must still find each in its block. */
+static void blocks_are_counted_as_they_are_written(void **state)
+{
+    wm_error err = {0};
+    wm_panel *first, *second;
+    wm_figure *f;
+    const char *script;
+
+    (void)state;
+    assert_ok(wm_figure_new(&f, "order", NULL, &err), err);
+    first = wm_figure_panel(f, "1");
+    second = wm_figure_panel(f, "2");
+    wm_panel_series(second, &(wm_series){.name = "b", .n = 1, .x = x, .y = y});
+    wm_panel_series(first, &(wm_series){.name = "a", .n = 1, .x = x, .y = y});
+    assert_ok(wm_figure_write(f, scratch("f"), NULL, &err), err);
+    script = scratch_read(scratch("f/order.gp"));
+    assert_non_null(strstr(script, "index 0 using 3:4 with lines lc rgb '#0072B2' lw 2 title 'a'"));
+    assert_non_null(strstr(script, "index 1 using 3:4 with lines lc rgb '#0072B2' lw 2 title 'b'"));
+    wm_figure_free(f);
 }
 
 static void gnuplot_draws_it_without_a_word(void **state)
@@ -253,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(numbers_are_kept_as_csv),
+        TEST(blocks_are_counted_as_they_are_written),
         TEST(gnuplot_draws_it_without_a_word),
         TEST(the_script_works_by_hand),
         TEST(without_gnuplot_the_numbers_remain),

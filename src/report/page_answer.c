@@ -1,0 +1,270 @@
+/* page_answer.c - the top of the page: can it be trusted, what is the number, what was checked, and
+ * how each bridge did. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/page_html.h"
+
+/* --- the verdict -------------------------------------------------------------------------------*/
+
+static const struct {
+    const char *verdict, *word, *sign, *sentence;
+} verdicts[] = {
+    {"trust", "Trust", "\xe2\x9c\x93", "Nothing speaks against this answer."},
+    {"doubt", "Doubt", "!", "Look at what failed before you use this answer."},
+    {"reject", "Reject", "\xe2\x9c\x95", "Do not use this answer."},
+};
+
+static bool passed(const json_t *check)
+{
+    return json_is_true(json_object_get(check, "ok"));
+}
+
+static size_t count_failed(const json_t *checks)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < json_array_size(checks); i++)
+        n += !passed(json_array_get(checks, i));
+    return n;
+}
+
+/* What the checks say in a sentence: all passed, or how many did not and their names. */
+static void put_reason(const json_t *checks, FILE *out)
+{
+    const size_t n = json_array_size(checks), failed = count_failed(checks);
+    const char *between = ": ";
+
+    if (n == 0)
+        return;
+    if (failed == 0) {
+        fprintf(out, n == 1 ? " Its one check passed." : " All %zu checks passed.", n);
+        return;
+    }
+    fprintf(out, " %zu of %zu checks failed", failed, n);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *check = json_array_get(checks, i);
+        const char *name = json_string_value(json_object_get(check, "name"));
+
+        if (passed(check) || !name)
+            continue;
+        fputs(between, out);
+        wmi_html_words(name, out);
+        between = ", ";
+    }
+    fputs(".", out);
+}
+
+static void put_verdict(const wmi_page *p)
+{
+    const char *verdict = json_string_value(json_object_get(p->summary, "verdict"));
+    const char *reason = json_string_value(json_object_get(p->summary, "reason"));
+    const json_t *checks = json_object_get(p->summary, "checks");
+    const size_t n = sizeof verdicts / sizeof *verdicts;
+    size_t k = 0;
+
+    if (!verdict)
+        return;
+    while (k < n && strcmp(verdict, verdicts[k].verdict) != 0)
+        k++;
+    fprintf(p->out, "<p class=\"verdict\"><span class=\"badge %s\">",
+            k < n ? verdicts[k].verdict : "other");
+    if (k < n)
+        fprintf(p->out, "<span aria-hidden=\"true\">%s </span>%s", verdicts[k].sign,
+                verdicts[k].word);
+    else
+        wmi_html_text(verdict, p->out);
+    fprintf(p->out, "</span> <span>%s", k < n ? verdicts[k].sentence : "");
+    put_reason(checks, p->out);
+    if (reason && (count_failed(checks) > 0 || json_array_size(checks) == 0)) {
+        putc(' ', p->out);
+        wmi_html_text(reason, p->out);
+    }
+    fputs("</span></p>\n", p->out);
+}
+
+/* --- estimates ---------------------------------------------------------------------------------*/
+
+static const char *const estimates[] = {"mi", "kl_pq", "kl_qp"};
+
+/* A member KEYend of the summary. */
+static const json_t *beside(const wmi_page *p, const char *key, const char *end)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "%s%s", key, end);
+    return json_object_get(p->summary, name);
+}
+
+/* Digits after the point that the standard error leaves any meaning to, or four significant ones.
+ */
+static int digits_of(double value, double se)
+{
+    const double least = isfinite(se) && se > 0 ? se / 10 : fabs(value) / 1000;
+    const int digits = least > 0 ? (int)ceil(-log10(least)) : 3;
+
+    return digits < 0 ? 0 : digits > 9 ? 9 : digits;
+}
+
+static void put_fixed(double value, int digits, FILE *out)
+{
+    char text[64];
+
+    if (!isfinite(value) || fabs(value) >= 1e12) {
+        wmi_html_real(value, out);
+        return;
+    }
+    snprintf(text, sizeof text, "%.*f", digits, value);
+    for (char *c = text; *c; c++) /* the one other character is the locale's decimal point */
+        fputs(*c == '-' ? "\xe2\x88\x92" : (char[]){strchr("0123456789", *c) ? *c : '.', 0}, out);
+}
+
+/* The truth that belongs to an estimate, where the run knows it: an object has it by the same key,
+ * a number is that of the first estimate. */
+static const json_t *truth_of(const wmi_page *p, const char *key)
+{
+    const json_t *truth = json_object_get(p->summary, "truth");
+    const char *first = json_object_get(p->summary, "mi") ? "mi" : "kl_pq";
+
+    if (json_is_object(truth))
+        return json_object_get(truth, key);
+    return strcmp(key, first) == 0 ? truth : NULL;
+}
+
+static void put_estimate(const wmi_page *p, const char *key)
+{
+    const json_t *v = json_object_get(p->summary, key), *se = beside(p, key, "_se"),
+                 *ci = beside(p, key, "_ci95"), *truth = truth_of(p, key);
+    const char *units = json_string_value(json_object_get(p->summary, "units"));
+    const double value = json_number_value(v),
+                 error = json_is_number(se) ? json_number_value(se) : NAN;
+    const int digits = digits_of(value, error);
+
+    fputs("<div class=\"estimate\"><h3>", p->out);
+    wmi_html_words(key, p->out);
+    fputs("</h3>\n<p class=\"value\">", p->out);
+    if (json_is_number(v))
+        put_fixed(value, digits, p->out);
+    else
+        fputs("not finite", p->out);
+    fputs(" <span class=\"unit\">", p->out);
+    wmi_html_text(units ? units : "nats", p->out);
+    fputs("</span></p>\n<p>", p->out);
+    if (json_array_size(ci) == 2 && json_is_number(json_array_get(ci, 0)) &&
+        json_is_number(json_array_get(ci, 1))) {
+        fputs("95 % interval <strong>", p->out);
+        put_fixed(json_number_value(json_array_get(ci, 0)), digits, p->out);
+        fputs(" to ", p->out);
+        put_fixed(json_number_value(json_array_get(ci, 1)), digits, p->out);
+        fputs("</strong>", p->out);
+    }
+    if (isfinite(error)) {
+        fputs(json_array_size(ci) == 2 ? "<br>" : "", p->out);
+        fputs("standard error ", p->out);
+        put_fixed(error, digits, p->out);
+    }
+    fputs("</p>\n", p->out);
+    if (json_is_number(truth) && json_is_number(v)) {
+        const double t = json_number_value(truth);
+
+        fputs("<p>truth <strong>", p->out);
+        put_fixed(t, digits, p->out);
+        fputs("</strong>", p->out);
+        if (t != 0)
+            fprintf(p->out, ", off by %+.1f %%", 100 * (value - t) / fabs(t));
+        fputs("</p>\n", p->out);
+    }
+    fputs("</div>\n", p->out);
+}
+
+/* --- checks ------------------------------------------------------------------------------------*/
+
+static void put_member(const json_t *object, const char *key, const char *before, FILE *out)
+{
+    const json_t *v = json_object_get(object, key);
+
+    if (v && !json_is_null(v)) {
+        fputs(before, out);
+        wmi_html_value(v, out);
+    }
+}
+
+/* One check: a line of numbers, and below it what they mean. */
+static void put_check(const json_t *check, FILE *out)
+{
+    const char *name = json_string_value(json_object_get(check, "name"));
+
+    fprintf(out, "<tbody class=\"%s\">\n<tr><th scope=\"rowgroup\">",
+            passed(check) ? "ok" : "failed");
+    wmi_html_words(name ? name : "unnamed", out);
+    fputs(passed(check) ? "</th><td><span class=\"mark\"><span aria-hidden=\"true\">\xe2\x9c\x93 "
+                          "</span>passed</span></td><td class=\"number\">"
+                        : "</th><td><span class=\"mark\"><span aria-hidden=\"true\">\xe2\x9c\x95 "
+                          "</span>failed</span></td><td class=\"number\">",
+          out);
+    put_member(check, "value", "", out);
+    fputs("</td><td class=\"number\">", out);
+    put_member(check, "limit", "", out);
+    fputs("</td></tr>\n<tr><td colspan=\"4\" class=\"meaning\">", out);
+    put_member(check, "meaning", "", out);
+    put_member(check, "advice", " <strong>What to do:</strong> ", out);
+    fputs("</td></tr>\n</tbody>\n", out);
+}
+
+/* Failed ones first. */
+static void put_checks(wmi_page *p)
+{
+    const json_t *checks = json_object_get(p->summary, "checks");
+    const size_t n = json_array_size(checks);
+
+    if (n == 0)
+        return;
+    wmi_page_section(p, "checks", "Checks");
+    wmi_html_region("checks", p->out);
+    fputs(
+        "<table class=\"checks\">\n<caption>What was checked, and what each check means</caption>\n"
+        "<thead><tr><th scope=\"col\">check</th><th scope=\"col\">result</th>"
+        "<th scope=\"col\" class=\"number\">value</th><th scope=\"col\" class=\"number\">limit</th>"
+        "</tr></thead>\n",
+        p->out);
+    for (int good = 0; good < 2; good++)
+        for (size_t i = 0; i < n; i++)
+            if (passed(json_array_get(checks, i)) == good)
+                put_check(json_array_get(checks, i), p->out);
+    fputs("</table>\n</div>\n</section>\n", p->out);
+}
+
+static void put_bridges(wmi_page *p)
+{
+    const json_t *bridges = json_object_get(p->summary, "bridges");
+
+    if (!json_is_array(bridges) || !json_is_object(json_array_get(bridges, 0)))
+        return;
+    wmi_page_section(p, "bridges", "Bridges");
+    fputs(
+        "<p>From p (\xce\xb1 = 0) to q (\xce\xb1 = 1) over the waymarks. The answer is the sum of "
+        "the bridges' log-ratios.</p>\n",
+        p->out);
+    wmi_html_rows(bridges, "Each bridge on held-out rows", p->out);
+    fputs("</section>\n", p->out);
+}
+
+void wmi_page_answer(wmi_page *p)
+{
+    bool any = json_is_string(json_object_get(p->summary, "verdict"));
+
+    for (size_t i = 0; i < sizeof estimates / sizeof *estimates; i++)
+        any = any || json_object_get(p->summary, estimates[i]);
+    if (any) {
+        wmi_page_section(p, "answer", "Answer");
+        put_verdict(p);
+        fputs("<div class=\"estimates\">\n", p->out);
+        for (size_t i = 0; i < sizeof estimates / sizeof *estimates; i++)
+            if (json_object_get(p->summary, estimates[i]))
+                put_estimate(p, estimates[i]);
+        fputs("</div>\n</section>\n", p->out);
+    }
+    put_checks(p);
+    put_bridges(p);
+}

@@ -1,0 +1,391 @@
+/* test_page.c - the page of a run folder: what stands in it, that nothing from a file is markup,
+ * and what happens with folders and files that are not what they should be. The browser looks at it
+ * in check_page.py. */
+#include "check.h"
+
+#include <errno.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "scratch.h"
+#include "waymark/report.h"
+
+static const char config[] =
+    "{\"command\": \"ratio\", \"version\": \"0.1.0\", \"arguments\": "
+    "[\"p.csv\", \"it's.csv\"], \"model\": \"auto\", \"lr\": 0.001, "
+    "\"grid\": [0.5, 1], \"fast\": true, \"strict\": false, \"out\": null}";
+static const char summary[] =
+    "{\"command\": \"ratio\", \"seconds\": 75.5, \"seed\": 1, \"threads\": 2, \"kl_pq\": 21.883, "
+    "\"kl_pq_se\": 0.211, \"kl_pq_ci95\": [21.4689, 22.3], \"units\": \"bits\", \"truth\": 22.0, "
+    "\"checks\": [{\"name\": \"fine\", \"value\": 1.0, \"limit\": 2.0, \"ok\": true, \"meaning\": "
+    "\"good\"}, {\"name\": \"chasm\", \"value\": 0.1, \"limit\": 0.2, \"ok\": false, \"meaning\": "
+    "\"bad\", \"advice\": \"more bridges\"}], \"bridges\": [{\"k\": 0, \"loss\": 0.5}], "
+    "\"verdict\": \"doubt\", \"reason\": \"because\", \"n_train\": 12345, \"odd_key\": \"odd "
+    "value\", "
+    "\"things\": [{\"a\": 1}]}";
+static const char csv[] = "panel,series,x,y,lo,hi\n\"a\",\"s\",1,2,,\n";
+static const char svg[] = "<svg viewBox='0 0 9 9'><path d='M1 1' stroke='#000000'/></svg>";
+/* The eight bytes by which a PNG is known are all that is looked at. */
+static const char png[] = "\x89PNG\r\n\x1a\nrest";
+
+static void put_bytes(const char *name, const char *bytes, size_t n)
+{
+    wm_error err = {0};
+
+    assert_ok(wmi_folder_make(scratch("run/figures"), &err), err);
+    assert_ok(wmi_file_write(scratch(name), bytes, n, &err), err);
+}
+
+static void put(const char *name, const char *text)
+{
+    put_bytes(name, text, strlen(text));
+}
+
+static void put_run(void)
+{
+    put("run/config.json", config);
+    put("run/summary.json", summary);
+}
+
+typedef struct heard {
+    int lines;
+    char text[512];
+} heard;
+
+static void hear(void *ctx, wm_log_level level, const char *text)
+{
+    heard *h = ctx;
+
+    (void)level;
+    h->lines++;
+    snprintf(h->text, sizeof h->text, "%s", text);
+}
+
+/* The page of scratch/run. */
+static const char *page(wm_report_info *info, heard *h)
+{
+    static char *text;
+    wm_error err = {0};
+    wm_sink sink;
+    size_t n;
+
+    wm_sink_init(&sink);
+    sink.ctx = h;
+    sink.log = hear;
+    assert_ok(wm_report_write(info, scratch("run"), scratch("page.html"), h ? &sink : NULL, &err),
+              err);
+    wmi_free(text);
+    text = NULL;
+    assert_ok(wmi_file_read(&text, &n, scratch("page.html"), 1 << 26, &err), err);
+    if (info)
+        assert_int_equal(info->bytes, n);
+    return text;
+}
+
+static void has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("the page lacks '%s'", part);
+}
+
+static void lacks(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("the page has '%s'", part);
+}
+
+static void the_answer_comes_first(void **state)
+{
+    wm_report_info info;
+    const char *text, *verdict, *value, *checks, *chasm;
+
+    (void)state;
+    put_run();
+    text = page(&info, NULL);
+    assert_int_equal(info.figures, 0);
+    assert_int_equal(info.problems, 0);
+    has(text, "<!DOCTYPE html>\n<html lang=\"en\">");
+    has(text, "<meta name=\"viewport\"");
+    has(text, "default-src 'none'");
+    has(text, "<h1>waymark ratio</h1>");
+    verdict = strstr(text, "Doubt</span>");
+    value = strstr(text, "21.88 <span class=\"unit\">bits</span>");
+    checks = strstr(text, "<h2 id=\"checks-title\">");
+    assert_true(verdict && value && checks && verdict < value && value < checks);
+    has(text, "1 of 2 checks failed: chasm. because");
+    has(text, "95 % interval <strong>21.47 to 22.30</strong>");
+    has(text, "off by -0.5 %");
+    /* The failed check before the one that passed, with what to do. */
+    chasm = strstr(checks, "chasm");
+    assert_true(chasm && chasm < strstr(checks, "fine"));
+    has(checks, "bad <strong>What to do:</strong> more bridges");
+    has(text, "<caption>Each bridge on held-out rows</caption>");
+    has(text, "<dt>odd key</dt><dd>odd value</dd>");
+    has(text, "<dt>rows to fit with</dt><dd>12,345</dd>");
+    has(text, "<caption>things</caption>");
+    has(text, "<dt>time</dt><dd>75.5 s</dd>");
+    has(text, "<a href=\"#checks\">Checks</a>");
+    lacks(text, "<script");
+}
+
+static void the_command_line_repeats_the_run(void **state)
+{
+    (void)state;
+    put_run();
+    has(page(NULL, NULL),
+        "<code>waymark ratio <span>p.csv</span> <span>&#39;it&#39;\\&#39;&#39;s.csv&#39;</span> "
+        "<span>--model auto</span> <span>--lr 0.001</span> <span>--grid 0.5,1</span> "
+        "<span>--fast</span> <span>--no-strict</span></code>");
+}
+
+static void verdicts_have_their_words(void **state)
+{
+    (void)state;
+    put("run/summary.json",
+        "{\"verdict\": \"trust\", \"checks\": [{\"name\": \"a\", \"ok\": true}, "
+        "{\"name\": \"b\", \"ok\": true}], \"reason\": \"not said\", \"mi\": null}");
+    has(page(NULL, NULL), "Nothing speaks against this answer. All 2 checks passed.</span>");
+    has(page(NULL, NULL), "not finite");
+    put("run/summary.json",
+        "{\"verdict\": \"reject\", \"checks\": [{\"name\": \"a\", \"ok\": false}]}");
+    has(page(NULL, NULL), "Do not use this answer. 1 of 1 checks failed: a.");
+    put("run/summary.json", "{\"verdict\": \"<new>\", \"reason\": \"so\"}");
+    has(page(NULL, NULL), "&lt;new&gt;</span> <span> so</span>");
+}
+
+static void figures_stand_with_their_numbers(void **state)
+{
+    wm_report_info info;
+    heard h = {0};
+    const char *text;
+
+    (void)state;
+    put_run();
+    put("run/figures/zebra_one.svg", svg);
+    put("run/figures/zebra_one.csv", csv);
+    put("run/figures/grid.svg", svg);
+    put("run/figures/grid.csv", csv);
+    put_bytes("run/figures/picture.png", png, sizeof png - 1);
+    put("run/figures/numbers.csv", csv);
+    put("run/figures/numbers.gp", "set multiplot title 'Only <numbers>'\n");
+    put("run/figures/half.123.wmtmp.svg", "<svg");
+    text = page(&info, &h);
+    assert_int_equal(info.figures, 3);
+    assert_int_equal(info.problems, 0);
+    assert_int_equal(h.lines, 0);
+    has(text, "<h3>zebra one</h3>");
+    assert_true(strstr(text, "<h3>grid</h3>") < strstr(text, "<h3>zebra one</h3>"));
+    has(text, "stroke=\"var(--ink)\"");
+    has(text, "aria-label=\"zebra one. The numbers follow as a table.\"");
+    has(text, "<img src=\"data:image/png;base64,iVBORw0KGgpyZXN0\" alt=\"picture.\">");
+    has(text, "The numbers of this figure are not in the run folder.");
+    has(text, "Only &lt;numbers&gt;");
+    has(text, "This figure was not drawn");
+    has(text, "<details open>\n<summary>Numbers of this figure</summary>");
+    lacks(text, "half");
+}
+
+static void a_figure_that_cannot_be_shown_is_named(void **state)
+{
+    wm_report_info info;
+    heard h = {0};
+    const char *text;
+
+    (void)state;
+    put_run();
+    put("run/figures/cut.svg", "<svg viewBox='0 0 9 9'><g>");
+    put_bytes("run/figures/cut.png", png, sizeof png - 1);
+    put("run/figures/cut.csv", "panel,series\na\n");
+    text = page(&info, &h);
+    assert_int_equal(info.figures, 1); /* the PNG stands in */
+    assert_int_equal(info.problems, 2);
+    assert_int_equal(h.lines, 2);
+    has(text, "<p class=\"problem\">figures/cut.svg:1: ends before the drawing does</p>");
+    has(text, "<p class=\"problem\">figures/cut.csv:2: 1 columns, expected 2</p>");
+    has(text, "<img src=\"data:image/png");
+    put("run/figures/cut.png", "GIF89a");
+    text = page(&info, NULL);
+    assert_int_equal(info.figures, 0);
+    has(text, "figures/cut.png: not a PNG picture");
+    /* Larger than a page should be, by a hole in the file. */
+    assert_int_equal(truncate(scratch("run/figures/cut.svg"), 200 << 20), 0);
+    has(page(&info, NULL), "209715200 bytes, at most 8388608 make sense");
+}
+
+static void panels_are_taken_apart(void **state)
+{
+    const char *text;
+
+    (void)state;
+    put_run();
+    put("run/figures/two.svg",
+        "<svg viewBox='0 0 20 17'><circle id='gpPt6' r='1'/><path d='M1 1'/></svg>");
+    put("run/figures/two.csv", csv);
+    put("run/figures/two.gp",
+        "# Panels: 2 in rows of 2, 10 x 10 each, 4 of title above, 3 of legend below.\n"
+        "# Legend: #D55E00 7 dashed a <key>\n# Panel 1.\nset title 'left'\n# Panel 2.\nset title "
+        "'right'\n");
+    text = page(NULL, NULL);
+    has(text, "viewBox=\"0 4 10 10\"");
+    has(text, "viewBox=\"10 4 10 10\"");
+    has(text, "two: right. The numbers");
+    has(text, "<use href=\"#drawing-1\"/>");
+    has(text, "<use href=\"#f1-gpPt6\"");
+    has(text, "color=\"var(--vermilion)\"");
+    has(text, "a &lt;key&gt;</li>");
+    /* A layout that is not that of the picture: the whole picture. */
+    put("run/figures/two.svg", "<svg viewBox='0 0 21 17'><path d='M1 1'/></svg>");
+    has(page(NULL, NULL), "viewBox=\"0 0 21 17\"");
+}
+
+static void curves_are_drawn(void **state)
+{
+    wm_report_info info;
+    const char *text;
+
+    (void)state;
+    put_run();
+    put("run/metrics.jsonl", "{\"step\": 0, \"train_loss\": 1, \"valid_loss\": 2}\n"
+                             "{\"step\": 100, \"train_loss\": 0.5, \"valid_loss\": 1}\nbroken\n");
+    text = page(&info, NULL);
+    has(text, "<h2 id=\"training-title\">Training</h2>");
+    has(text, "train loss</li>");
+    has(text, "<th scope=\"row\">100</th><td class=\"number\">0.5000</td><td "
+              "class=\"number\">1.000</td>");
+    has(text, "metrics.jsonl: 1 of 3 lines are no JSON objects");
+    assert_int_equal(info.problems, 1);
+    put("run/metrics.jsonl", "");
+    lacks(page(&info, NULL), "Training");
+}
+
+static void nothing_from_a_file_is_markup(void **state)
+{
+    static const char evil[] =
+        "</style></title><script>alert(1)</script><img src=x onerror=alert(2)>"
+        "\\\"'\\u202e";
+    static const char *const names[] = {"run/config.json", "run/summary.json"};
+    char text[8192];
+
+    (void)state;
+    snprintf(text, sizeof text,
+             "{\"command\": \"%s\", \"version\": \"%s\", \"arguments\": [\"%s\"], \"%s\": \"%s\", "
+             "\"units\": \"%s\", \"mi\": 1.0, \"verdict\": \"%s\", \"reason\": \"%s\", \"checks\": "
+             "[{\"name\": \"%s\", \"meaning\": \"%s\", \"value\": \"%s\"}], \"rows\": [{\"%s\": "
+             "\"%s\"}], \"list\": [\"%s\", {\"%s\": 1}]}",
+             evil, evil, evil, evil, evil, evil, evil, evil, evil, evil, evil, evil, evil, evil,
+             evil);
+    for (int i = 0; i < 2; i++)
+        put(names[i], text);
+    snprintf(text, sizeof text, "{\"%s\": 1, \"step\": 1, \"name\": \"%s\"}\n", evil, evil);
+    put("run/metrics.jsonl", text);
+    put("run/figures/<img src=x>.csv", "</table><script>,b\n<script>,2\n");
+    put("run/figures/<img src=x>.svg",
+        "<svg viewBox='0 0 9 9'><text>&lt;script></text><script>alert(1)</script></svg>");
+    put("run/figures/<img src=x>.gp",
+        "set multiplot title '<script>'\n# Panel 1.\nset title '<b>'\n");
+    for (const char *p = page(NULL, NULL); (p = strchr(p, '<')); p++) {
+        assert_true(strncmp(p, "<script", 7) != 0 && strncmp(p, "<img", 4) != 0);
+        assert_true(strncmp(p, "</style>", 8) != 0 || strncmp(p, "</style>\n</head>", 16) == 0);
+    }
+    lacks(page(NULL, NULL), "\xe2\x80\xae");
+}
+
+static void a_run_that_has_not_ended_has_a_page(void **state)
+{
+    wm_report_info info;
+
+    (void)state;
+    put("run/config.json", config);
+    has(page(&info, NULL), "This run has not ended");
+    assert_int_equal(info.problems, 1);
+}
+
+static void refuses(wm_status code, const char *part)
+{
+    wm_error err = {0};
+    wm_report_info info;
+
+    assert_int_equal(wm_report_write(&info, scratch("run"), scratch("page.html"), NULL, &err),
+                     code);
+    if (!strstr(err.text, part))
+        fail_msg("'%s' lacks '%s'", err.text, part);
+    assert_false(wmi_file_exists(scratch("page.html")));
+}
+
+static void other_folders_are_refused(void **state)
+{
+    wm_error err = {0};
+    char huge[] = "{}";
+
+    (void)state;
+    refuses(WM_EIO, "run: No such file or directory");
+    put("run/notes.txt", "a file");
+    refuses(WM_EINVAL, "run: not a run folder: it has neither config.json nor summary.json");
+    put("run/summary.json", "{\"a\": 1,\n\"b\": [1, 2\n");
+    refuses(WM_EFORMAT, "summary.json:3:0: ']' expected near end of file");
+    put("run/summary.json", "{\"a\": \"\xff\"}");
+    refuses(WM_EFORMAT, "summary.json:1:7: unable to decode byte 0xff");
+    put("run/summary.json", "[1]");
+    refuses(WM_EFORMAT, "summary.json: not an object of names and values");
+    put("run/summary.json", "");
+    refuses(WM_EFORMAT, "the file is empty");
+    put("run/summary.json", huge);
+    assert_int_equal(truncate(scratch("run/summary.json"), 200 << 20), 0);
+    refuses(WM_EFORMAT, "209715200 bytes, at most 16777216 make sense");
+    put("run/summary.json", summary);
+    put("run/config.json", "nonsense");
+    refuses(WM_EFORMAT, "config.json:1:");
+    put("run/config.json", config);
+    assert_int_equal(wm_report_write(NULL, scratch("run"), scratch("none/page.html"), NULL, &err),
+                     WM_EIO);
+    assert_int_equal(wm_report_write(NULL, scratch("run/config.json"), scratch("p"), NULL, &err),
+                     WM_EINVAL);
+    assert_non_null(strstr(err.text, "not a folder"));
+}
+
+static void memory_that_runs_out_is_reported(void **state)
+{
+    int64_t live;
+    bool done = false;
+
+    (void)state;
+    put_run();
+    put("run/figures/a.svg", svg);
+    put("run/figures/a.csv", csv);
+    put("run/figures/a.gp", "# Panel 1.\nset title 'x'\n");
+    put("run/metrics.jsonl", "{\"step\": 0, \"loss\": 1}\n");
+    live = wmi_alloc_live();
+    for (int k = 1; !done; k++) {
+        wm_error err = {0};
+        wm_status st;
+
+        wmi_alloc_fail_at(k);
+        st = wm_report_write(NULL, scratch("run"), scratch("page.html"), NULL, &err);
+        wmi_alloc_fail_at(0);
+        assert_true(st == WM_OK || st == WM_ENOMEM);
+        assert_int_equal(wmi_alloc_live(), live);
+        done = st == WM_OK;
+        assert_true(k < 200);
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_answer_comes_first),
+        TEST(the_command_line_repeats_the_run),
+        TEST(verdicts_have_their_words),
+        TEST(figures_stand_with_their_numbers),
+        TEST(a_figure_that_cannot_be_shown_is_named),
+        TEST(panels_are_taken_apart),
+        TEST(curves_are_drawn),
+        TEST(nothing_from_a_file_is_markup),
+        TEST(a_run_that_has_not_ended_has_a_page),
+        TEST(other_folders_are_refused),
+        TEST(memory_that_runs_out_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
