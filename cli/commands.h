@@ -4,7 +4,12 @@
 
 #include "command.h"
 
+extern const cli_command cmd_apply;
+extern const cli_command cmd_data;
 extern const cli_command cmd_demo;
+extern const cli_command cmd_mi;
+extern const cli_command cmd_ratio;
+extern const cli_command cmd_report;
 extern const cli_command cmd_reproduce_gaussian;
 extern const cli_command cmd_reproduce_peaked;
 extern const cli_command cmd_version;

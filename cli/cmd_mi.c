@@ -1,0 +1,312 @@
+/* cmd_mi.c - `waymark mi U V`: mutual information with its interval, what the method says of
+ * shuffled pairs, and on request what others say. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "estimate.h"
+#include "waymark/mi.h"
+
+typedef struct mi_opts {
+    bool dims, plain, gaussianise, shuffled, compare;
+    study_flags study;
+    read_flags read;
+} mi_opts;
+
+static const opt_row rows[] = {
+    {.kind = OPT_FLAG,
+     .name = "dims",
+     .at = offsetof(mi_opts, dims),
+     .help = "one file, of which the first DX columns are u and the next DY are v"},
+    {.kind = OPT_FLAG,
+     .name = "plain",
+     .at = offsetof(mi_opts, plain),
+     .help = "print the number and nothing else, on either stream",
+     .transient = true},
+    {.kind = OPT_FLAG,
+     .name = "compare",
+     .at = offsetof(mi_opts, compare),
+     .help = "beside InfoNCE, NWJ, DV, JS, SMILE and KSG"},
+    {.kind = OPT_FLAG,
+     .name = "gaussianise",
+     .at = offsetof(mi_opts, gaussianise),
+     .help = "make continuous columns normal by rank; the mutual information stays"},
+    {.kind = OPT_FLAG,
+     .name = "shuffled",
+     .at = offsetof(mi_opts, shuffled),
+     .help = "also what the method says of shuffled pairs, where the truth is 0"},
+    STUDY_ROWS(mi_opts, study),
+    READ_ROWS(mi_opts, read),
+    {0},
+};
+
+static void defaults(void *opts)
+{
+    mi_opts *o = opts;
+
+    study_flags_init(&o->study);
+    o->gaussianise = o->shuffled = true;
+}
+
+typedef struct mi_run {
+    wm_schema *schema;
+    wm_data *joint; /* columns of u, then of v */
+    int64_t dim_u;
+    wm_study *study;
+    wm_estimate null; /* NaN where it was not asked for */
+    wm_mi_single single[WM_MI_METHODS];
+} mi_run;
+
+static void free_run(mi_run *r)
+{
+    wm_study_free(r->study);
+    wm_data_free(r->joint);
+    wm_schema_free(r->schema);
+}
+
+/* ---- reading ---- */
+
+/* FILE DX DY */
+static wm_status read_one(mi_run *r, cli_call *call, const wm_read_opts *read, wm_error *err)
+{
+    const opt_row size = {.name = "DX and DY", .lo = 1, .hi = 1e9};
+    int64_t dim[2];
+    wm_error why = {0};
+    wm_status st;
+
+    for (int i = 0; i < 2; i++)
+        if (opt_integer(&dim[i], &size, call->args[1 + i], &why))
+            return cli_usage(call, err, "%s", why.text);
+    if ((st = wm_schema_new(&r->schema, err)) ||
+        (st = wm_data_read(&r->joint, call->args[0], r->schema, read, err)))
+        return st;
+    r->dim_u = dim[0];
+    if (dim[0] + dim[1] != wm_data_dim(r->joint))
+        return cli_usage(call, err,
+                         "%s has %" PRId64 " columns, not %" PRId64 " of u and %" PRId64 " of v",
+                         call->args[0], wm_data_dim(r->joint), dim[0], dim[1]);
+    return WM_OK;
+}
+
+/* U V: two schemas, which become one. */
+static wm_status read_two(mi_run *r, cli_call *call, const wm_read_opts *read, wm_error *err)
+{
+    wm_schema *schema[2] = {NULL, NULL};
+    wm_data *part[2] = {NULL, NULL};
+    wm_status st = WM_OK;
+
+    if (strcmp(call->args[0], "-") == 0 && strcmp(call->args[1], "-") == 0)
+        return cli_usage(call, err, "U and V cannot both be standard input");
+    for (int i = 0; i < 2 && !st; i++)
+        if (!(st = wm_schema_new(&schema[i], err)))
+            st = wm_data_read(&part[i], call->args[i], schema[i], read, err);
+    if (!st && !(st = wm_schema_join(&r->schema, schema[0], schema[1], err)) &&
+        !(st = wm_mi_join(&r->joint, part[0], part[1], err)))
+        r->dim_u = wm_data_dim(part[0]);
+    for (int i = 0; i < 2; i++) {
+        wm_data_free(part[i]);
+        wm_schema_free(schema[i]);
+    }
+    return st;
+}
+
+static wm_status read_pairs(mi_run *r, cli_call *call, wm_error *err)
+{
+    const mi_opts *opts = call->opts;
+    const wm_read_opts read = read_opts(&opts->read, opts->plain ? NULL : call->sink);
+
+    if (call->n_args == 3)
+        return read_one(r, call, &read, err);
+    if (opts->dims || opts->plain)
+        return cli_usage(call, err, "%s: give one FILE and the numbers of columns, DX and DY",
+                         opts->plain ? "--plain" : "--dims");
+    return read_two(r, call, &read, err);
+}
+
+/* ---- the answer ---- */
+
+/* The same model and chain on shuffled pairs. */
+static wm_status run_null(mi_run *r, cli_call *call, const wm_study_opts *main, wm_error *err)
+{
+    wm_study_opts o = *main;
+    wm_data *shuffled = NULL;
+    wm_study *null = NULL;
+    wm_study_info info;
+    wm_status st;
+
+    wm_study_get_info(r->study, &info);
+    o.models[0] = info.model;
+    o.n_models = 1;
+    o.bridges = info.bridges;
+    o.given_spacing = info.linear_columns;
+    o.spacing.kind = WM_SPACING_LIST;
+    o.spacing.n_list = info.bridges + 1;
+    memcpy(o.spacing.list, info.alphas.alpha, (size_t)(info.bridges + 1) * sizeof(double));
+    o.folds = info.model & WM_RATIO_MLP ? 2 : o.folds;
+    o.checkpoint = NULL;
+    if (!(st = wm_mi_shuffle(&shuffled, r->joint, r->dim_u, (uint64_t)call->common->seed, err)) &&
+        !(st = wm_study_run(&null, shuffled, NULL, r->schema, &o, err))) {
+        wm_study_get_info(null, &info);
+        r->null = info.kl_pq;
+    }
+    wm_study_free(null);
+    wm_data_free(shuffled);
+    return st;
+}
+
+static wm_status run_others(mi_run *r, cli_call *call, wm_error *err)
+{
+    const mi_opts *opts = call->opts;
+
+    for (int i = 0; i < WM_MI_METHODS; i++) {
+        wm_status st = wm_mi_single_run(&r->single[i], (wm_mi_method)i, r->joint, r->dim_u,
+                                        r->schema, opts->gaussianise, (uint64_t)call->common->seed,
+                                        call->sink, call->stop, err);
+
+        if (st)
+            return st;
+    }
+    return WM_OK;
+}
+
+static void summarise(mi_run *r, cli_call *call, const wm_study_info *info)
+{
+    const mi_opts *opts = call->opts;
+    const double unit = units_per_nat(call);
+    wm_summary *s = call->summary;
+
+    wm_summary_integer(s, "dim_u", r->dim_u);
+    wm_summary_integer(s, "dim_v", info->dim - r->dim_u);
+    wm_summary_text(s, "objective", study_objective_names[opts->study.objective]);
+    summary_estimate(s, "mi", &info->kl_pq, unit);
+    if (opts->shuffled)
+        summary_estimate(s, "shuffled", &r->null, unit);
+    for (int i = 0; opts->compare && i < WM_MI_METHODS; i++) {
+        const wm_mi_single *m = &r->single[i];
+        wm_summary *row = wm_summary_row(s, "compare");
+
+        wm_summary_text(row, "method", wm_mi_method_name((wm_mi_method)i));
+        wm_summary_real(row, "mi", m->mi * unit);
+        wm_summary_real(row, "mi_se", m->se * unit);
+        wm_summary_real(row, "bound", m->bound * unit);
+        wm_summary_bool(row, "doubtful", m->doubtful);
+        wm_summary_real(row, "seconds", m->seconds);
+    }
+    study_summary(call, r->study);
+}
+
+static wm_status compare_table(const mi_run *r, const cli_call *call, const wm_study_info *info,
+                               wm_error *err)
+{
+    const double unit = units_per_nat(call);
+    wm_table *t;
+    wm_status st = wm_table_new(&t, "Beside others, which use one ratio or none", err);
+
+    if (st)
+        return st;
+    wm_table_column(t, "method", WM_ALIGN_LEFT);
+    wm_table_column(t, units_name(call), WM_ALIGN_RIGHT);
+    wm_table_column(t, "limit", WM_ALIGN_RIGHT);
+    wm_table_column(t, "seconds", WM_ALIGN_RIGHT);
+    wm_table_text(t, "telescope");
+    wm_table_real_se(t, info->kl_pq.value * unit, info->kl_pq.se * unit, 3);
+    wm_table_text(t, NULL);
+    wm_table_real(t, info->seconds, 1);
+    for (int i = 0; i < WM_MI_METHODS; i++) {
+        const wm_mi_single *m = &r->single[i];
+
+        wm_table_text(t, wm_mi_method_name((wm_mi_method)i));
+        wm_table_real_se(t, m->mi * unit, m->se * unit, 3);
+        wm_table_tone(t, m->doubtful ? WM_TONE_WARN : WM_TONE_PLAIN);
+        if (isfinite(m->bound))
+            wm_table_real(t, m->bound * unit, 3);
+        else
+            wm_table_text(t, NULL);
+        wm_table_real(t, m->seconds, 1);
+    }
+    st = wm_table_print(t, stdout, err);
+    printf("\n");
+    wm_table_free(t);
+    return st;
+}
+
+static wm_status show(const mi_run *r, const cli_call *call, const wm_study_info *info,
+                      wm_error *err)
+{
+    const mi_opts *opts = call->opts;
+    const double unit = units_per_nat(call);
+    wm_status st;
+
+    printf("I(u; v) = %.4f %s, standard error %.4f, 95 %% interval %.4f to %.4f\n",
+           info->kl_pq.value * unit, units_name(call), info->kl_pq.se * unit, info->kl_pq.lo * unit,
+           info->kl_pq.hi * unit);
+    if (opts->shuffled)
+        printf("shuffled pairs: %.4f, standard error %.4f (the truth is 0)\n", r->null.value * unit,
+               r->null.se * unit);
+    printf("from %" PRId64 " pairs of %" PRId64 " and %" PRId64 " columns, %" PRId64 " folds\n\n",
+           info->n_p, r->dim_u, info->dim - r->dim_u, info->folds);
+    if (opts->compare && (st = compare_table(r, call, info, err)))
+        return st;
+    return study_tables(call, r->study, err);
+}
+
+static wm_status run(cli_call *call, wm_error *err)
+{
+    const mi_opts *opts = call->opts;
+    mi_run r = {.null = {NAN, NAN, NAN, NAN}};
+    wm_study_opts o;
+    wm_study_info info;
+    wm_status st;
+
+    if ((st = study_opts(&o, &opts->study, call, err)) || (st = read_pairs(&r, call, err)))
+        goto done;
+    o.pairs = r.dim_u;
+    o.by_rank = opts->gaussianise;
+    if (opts->plain)
+        o.sink = NULL;
+    if ((st = wm_study_run(&r.study, r.joint, NULL, r.schema, &o, err)))
+        goto done;
+    wm_study_get_info(r.study, &info);
+    if (opts->plain) {
+        printf("%.6f\n", info.kl_pq.value * units_per_nat(call));
+        call->published = true;
+        goto done;
+    }
+    if ((opts->shuffled && (st = run_null(&r, call, &o, err))) ||
+        (opts->compare && (st = run_others(&r, call, err))))
+        goto done;
+    summarise(&r, call, &info);
+    if ((cli_shows_tables(call) && (st = show(&r, call, &info, err))) ||
+        (st = study_save(call, r.study, err)) || (st = cli_publish(call, err)) ||
+        (st = study_figures(call, r.study, r.joint, NULL, r.schema, err)))
+        goto done;
+    st = study_page(call, err);
+done:
+    free_run(&r);
+    return st;
+}
+
+const cli_command cmd_mi = {
+    .name = "mi",
+    .about = "mutual information of pairs of rows, with interval, checks and a verdict",
+    .arguments = "U V | FILE DX DY",
+    .min_args = 2,
+    .max_args = 3,
+    .details =
+        "Row i of U and row i of V are a pair; or FILE has both, DX columns of u and then DY of v\n"
+        "(`--dims` may stand before the numbers). Continuous columns are made normal by rank, "
+        "which\n"
+        "leaves the mutual information as it is. --plain FILE DX DY prints one number and nothing\n"
+        "else, as the bmi benchmark wants it.",
+    .examples = "waymark data student --mi 1 -o pairs\n"
+                "waymark mi pairs/u.npy pairs/v.npy\n"
+                "waymark mi spikes.csv --dims 5 5 --compare --bits\n"
+                "waymark mi --plain pairs.csv 5 5",
+    .common = CLI_ALL,
+    .rows = rows,
+    .opts_size = sizeof(mi_opts),
+    .defaults = defaults,
+    .run = run,
+};
