@@ -20,7 +20,7 @@ typedef struct one_build {
 } one_build;
 
 typedef struct one_input {
-    int rank;
+    int64_t rank;
     int64_t dim[WMI_MAX_RANK];
     const double *val;
     bool grad; /* a gradient is wanted */
@@ -95,7 +95,7 @@ static inline wm_status one_op_infer(one_op *o, const char *op, one_build b, con
 
         x->name = "input";
         x->dtype = b.dtype;
-        x->shape.rank = in[i].rank;
+        x->shape.rank = (int)in[i].rank;
         x->n = 1;
         for (int k = 0; k < in[i].rank; k++)
             x->n *= x->shape.dim[k] = in[i].dim[k];

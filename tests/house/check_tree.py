@@ -32,7 +32,7 @@ HEADER_ROOM = {
     "status": "base", "sink": "base", "version": "base", "data": "data", "noise": "noise",
     "waymarks": "waymarks", "model": "nn", "train": "train", "sample": "sample",
     "ratio": "estimators", "mi": "estimators", "ebm": "estimators", "report": "report",
-    "generators": "data",
+    "generators": "data", "apply": "estimators", "weights": "estimators", "study": "estimators", "read": "data",
 }
 
 # Folders that see the public headers and their own files, nothing private.
@@ -45,8 +45,10 @@ FENCED = [
     (r"mpi\.h", r"src/dist/comm_mpi\.c"),
     (r"lbfgs\.h", r"src/optim/lbfgs\.c"),
     (r"Random123/.*", r"src/base/rng\.c"),
-    (r"jansson\.h", r"src/data/safetensors\.c|src/report/(summary|text)\.[ch]|cli/opt\.c"),
+    (r"jansson\.h", r"src/data/(safetensors|schema)\.c|src/report/(summary|text)\.[ch]|cli/opt\.c"),
     (r"popt\.h", r"cli/opt\.c"),
+    (r"zip\.h", r"src/data/npz\.c"),
+    (r"zlib\.h", r"src/data/bytes\.c"),
     (r"(Python|structmember)\.h|numpy/.*", r"python/.*"),
     (r"(immintrin|x86intrin|cpuid|arm_neon|arm_sve)\.h", r"src/engine/.*"),
 ]
