@@ -115,11 +115,23 @@ static wm_status gather_fold(fold_rows *r, const wmi_study_data *data, const wm_
 
 /* ---- fitting ---- */
 
+/* Thirty times through the data, 400 to 4000 steps; of a candidate among others no more than takes
+ * half a minute of one core for all folds. */
+static int64_t steps_for(const wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
+                         int64_t rows, int64_t n_train)
+{
+    const double w = (double)s->width, d = (double)data->dim;
+    const double cost = 12 * (double)(rows * t->m) * w * (2 * d + (2 * (double)s->blocks + 2) * w);
+    const double budget = (s->n_models == 1 ? 2e13 : 2e12) / (cost * (double)s->folds);
+    const double want = fmin(fmax(30 * (double)n_train / (double)rows, 400), 4000);
+
+    return (int64_t)fmax(fmin(want, budget), 200);
+}
+
 static wm_ratio_opts fit_opts(const wmi_trial *t, const wmi_study_data *data,
                               const wm_study_opts *s, int64_t n_train)
 {
     const int64_t rows = s->batch ? s->batch : 256;
-    const int64_t epochs30 = 30 * n_train / rows;
     wm_ratio_opts o;
 
     wm_ratio_opts_init(&o);
@@ -129,10 +141,7 @@ static wm_ratio_opts fit_opts(const wmi_trial *t, const wmi_study_data *data,
     o.objective = s->objective;
     o.optimizer = s->optimizer;
     o.batch = rows * (t->m + 1);
-    o.iterations = s->iterations     ? s->iterations
-                   : epochs30 < 400  ? 400
-                   : epochs30 > 4000 ? 4000
-                                     : epochs30;
+    o.iterations = s->iterations ? s->iterations : steps_for(t, data, s, rows, n_train);
     o.eval_every = o.iterations / 20 > 0 ? o.iterations / 20 : 1;
     o.patience = 8;
     o.lr = s->lr > 0 ? s->lr : 3e-3;
