@@ -266,13 +266,18 @@ static wm_status look(task *t, int64_t n, wm_error *err)
     return WM_OK;
 }
 
-static wm_status keep(FILE *f, const void *x, size_t width, int64_t n, wm_error *err)
+/* What went wrong with the file that has no name. */
+static wm_status refuse_kept(const task *t, const char *what, wm_error *err)
+{
+    return wmi_fail(err, WM_EIO, "%s: its temporary file of log-ratios: cannot %s: %s",
+                    strcmp(t->out, "-") == 0 ? "standard output" : wmi_path_tail(t->out), what,
+                    strerror(errno ? errno : EIO));
+}
+
+static wm_status keep(const task *t, FILE *f, const void *x, size_t width, int64_t n, wm_error *err)
 {
     errno = 0;
-    if (fwrite(x, width, (size_t)n, f) != (size_t)n)
-        return wmi_fail(err, WM_EIO, "the temporary file of log-ratios: cannot write: %s",
-                        strerror(errno ? errno : EIO));
-    return WM_OK;
+    return fwrite(x, width, (size_t)n, f) == (size_t)n ? WM_OK : refuse_kept(t, "write", err);
 }
 
 static const char *column_name(const task *t)
@@ -304,10 +309,10 @@ static wm_status take_block(task *t, int64_t n, wm_error *err)
         (t->weights && !t->useless && (st = wm_weights_scan(t->weights, t->log_r, n, err))))
         return st;
     t->info.n += n;
-    if (t->kept_number && (st = keep(t->kept_number, t->number, sizeof *t->number, n, err)))
+    if (t->kept_number && (st = keep(t, t->kept_number, t->number, sizeof *t->number, n, err)))
         return st;
     if (t->kept)
-        return keep(t->kept, t->log_r, sizeof *t->log_r, n, err);
+        return keep(t, t->kept, t->log_r, sizeof *t->log_r, n, err);
     if ((st = open_output(t, wm_reader_count(t->reader), err)))
         return st;
     return write_out(t, n, err);
@@ -355,21 +360,21 @@ static wm_status first_pass(task *t, wm_error *err)
 /* Up to a block of what is kept, with the numbers of its rows; *n = 0 at the end. */
 static wm_status read_kept(task *t, int64_t *n, wm_error *err)
 {
+    errno = 0;
     *n = (int64_t)fread(t->log_r, sizeof *t->log_r, (size_t)t->block, t->kept);
     if (ferror(t->kept) ||
         (*n && t->kept_number &&
          fread(t->number, sizeof *t->number, (size_t)*n, t->kept_number) != (size_t)*n))
-        return wmi_fail(err, WM_EIO, "the temporary file of log-ratios: cannot read: %s",
-                        strerror(errno ? errno : EIO));
+        return refuse_kept(t, "read", err);
     return WM_OK;
 }
 
-static wm_status rewind_kept(task *t, wm_error *err)
+static wm_status rewind_kept(const task *t, wm_error *err)
 {
+    errno = 0;
     if (fflush(t->kept) || fseek(t->kept, 0, SEEK_SET) ||
         (t->kept_number && (fflush(t->kept_number) || fseek(t->kept_number, 0, SEEK_SET))))
-        return wmi_fail(err, WM_EIO, "the temporary file of log-ratios: cannot write: %s",
-                        strerror(errno));
+        return refuse_kept(t, "write", err);
     return WM_OK;
 }
 
