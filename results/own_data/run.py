@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py [--waymark PROGRAM] [--only NAME,...] [--out DIR]: the command on files whose answer is known, with its defaults.
+"""run.py [--waymark PROGRAM] [--only NAME,...] [--seeds N] [--out DIR]: the command on files whose answer is known, with its defaults.
 
 Draws every problem with `waymark data`, runs `waymark ratio` or `waymark mi` on the files (no options but the seed, unless the
 row says otherwise) and compares with the truth that `waymark data` wrote. Writes rows.jsonl and table.md into DIR."""
@@ -70,7 +70,8 @@ def table(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--waymark", default=os.path.join(HERE, "../../build/release/waymark"))
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="problems that begin so; the others keep their rows")
+    parser.add_argument("--seeds", type=int, default=100, help="at most so many of each")
     parser.add_argument("--out", default=HERE)
     args = parser.parse_args()
     wanted = [w for w in args.only.split(",") if w]
@@ -81,18 +82,22 @@ def main():
     for name, command, seeds, problem, options in PROBLEMS:
         if wanted and not any(name.startswith(w) for w in wanted):
             continue
-        for seed in seeds:
+        for seed in list(seeds)[:args.seeds]:
             row = one(args.waymark, name, command, seed, problem, options)
             rows.append(row)
+            save(rows, args.out)
             print(f"{name}, seed {seed}: {row['estimate']:.4f} +- {row['se']:.4f} of {row['truth']:.4f}, {row['model']}, "
                   f"{row['bridges']} bridges, {row['verdict']}, {row['seconds']} s", flush=True)
+    print(table(rows))
+
+
+def save(rows, folder):
     order = {p[0]: i for i, p in enumerate(PROBLEMS)}
     rows.sort(key=lambda r: (order[r["problem"]], r["seed"]))
-    with open(path, "w") as f:
+    with open(os.path.join(folder, "rows.jsonl"), "w") as f:
         f.writelines(json.dumps(r) + "\n" for r in rows)
-    with open(os.path.join(args.out, "table.md"), "w") as f:
+    with open(os.path.join(folder, "table.md"), "w") as f:
         f.write(table(rows))
-    print(table(rows))
 
 
 if __name__ == "__main__":
