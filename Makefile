@@ -11,6 +11,9 @@ demo: all ## 20 nats of mutual information, one ratio against the telescope, in 
 	@tools/setup figures
 	@build/release/waymark demo -o build/demo --overwrite
 
+data: all ## bring MNIST and Fashion-MNIST to ../data (or WAYMARK_DATA=DIR), as IDX files and npy arrays
+	@tools/data
+
 check: ## everything: release tests, clang-format, cppcheck, clang-tidy, sanitizer build with its tests
 	@tools/check -j $(JOBS)
 
@@ -25,6 +28,9 @@ bench: ## compare with PyTorch on this machine; make bench ARGS='--json --only N
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@bench/run $(ARGS)
+
+fuzz: ## the fuzzers of the readers (clang); make fuzz ARGS='600 csv' for ten minutes of one
+	@tools/fuzz $(ARGS)
 
 lint: ## clang-format, cppcheck and clang-tidy over our sources
 	@tools/setup build check
@@ -41,4 +47,4 @@ clean: ## remove build/
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-.PHONY: all demo check test bench lint format clean help
+.PHONY: all demo data check test bench fuzz lint format clean help

@@ -193,7 +193,9 @@ static void list_text(void)
     }
     puts("\nDefaults are shown; what has none follows from the rest. `waymark data NAME` prints "
          "the\n"
-         "truth, and with -o DIR writes samples. `waymark help data` explains the options.");
+         "truth, and with -o DIR writes samples. `waymark help data` explains the options.\n"
+         "Images: `waymark data mnist`, `data omniglot` and `data glyphs` are commands of their "
+         "own.");
 }
 
 /* --- one problem -------------------------------------------------------------------------------*/

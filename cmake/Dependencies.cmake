@@ -10,6 +10,7 @@ pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(POPT REQUIRED IMPORTED_TARGET popt)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(LIBPNG REQUIRED IMPORTED_TARGET libpng)
 
 # OpenBLAS must be its OpenMP flavour: one thread pool with oneDNN and our own kernels. Where the
 # pthread flavour is installed too, Debian's openblas.pc and libopenblas.so are links to that one,
@@ -37,4 +38,5 @@ target_include_directories(waymark_deps SYSTEM INTERFACE ${OPENBLAS_INCLUDE} ${L
 # OpenBLAS stands before LAPACKE, whose own BLAS is whatever the system prefers: first found wins.
 target_link_libraries(waymark_deps INTERFACE OpenMP::OpenMP_C ${OPENBLAS_LIBRARY}
                       ${LAPACKE_LIBRARY} DNNL::dnnl ${LBFGS_LIBRARY}
-                      PkgConfig::JANSSON PkgConfig::LIBZIP PkgConfig::ZLIB m)
+                      PkgConfig::JANSSON PkgConfig::LIBZIP PkgConfig::LIBPNG
+                      PkgConfig::ZLIB m)

@@ -33,5 +33,7 @@ function(waymark_test name)
   target_link_libraries(test_${name} PRIVATE waymark_static PkgConfig::CMOCKA)
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND test_${name} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 600)
+  # passive: tests run side by side, and threads that spin would take the cores from each other
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 600
+                       ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()

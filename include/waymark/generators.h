@@ -106,6 +106,9 @@ WM_API WM_MUST_CHECK wm_status wm_problem_log_ratio(const wm_problem *p, const w
 
 /** Write a table as NumPy's .npy: doubles, (count, dim), whole or not at all. */
 WM_API WM_MUST_CHECK wm_status wm_data_write_npy(const wm_data *d, const char *path, wm_error *err);
+/** The same of an array with @p rank (1 to 3) dimensions @p dim. */
+WM_API WM_MUST_CHECK wm_status wm_npy_write(const char *path, const double *x, int rank,
+                                            const int64_t *dim, wm_error *err);
 /** Write tables side by side as CSV, whole or not at all. The header has prefix and number of each
  * column, counted from 0 in each table: X0,X1,Y0. Numbers have as many digits as bring back the
  * same double.

@@ -121,6 +121,11 @@ WM_API WM_MUST_CHECK wm_status wm_reader_open(wm_reader **out, const char *path,
 WM_API void wm_reader_close(wm_reader *r); /**< NULL is fine */
 WM_API int64_t wm_reader_dim(const wm_reader *r);
 WM_API int64_t wm_reader_count(const wm_reader *r); /**< rows in all, or -1 if that is not known */
+/** The shape of a row, which is one row of numbers all the same: for a table and for an array of
+ * rank two the columns, for images (n, height, width) or (n, height, width, channels) these.
+ * @param[out] shape  sizes, the missing ones 1
+ * @return how many there are, 1 to 3; arrays of a higher rank count as tables */
+WM_API int wm_reader_shape(const wm_reader *r, int64_t shape[3]);
 
 /** The next rows.
  * @param[out] rows  (max, dim)

@@ -215,6 +215,25 @@ WM_API void wm_panel_grid(wm_panel *p, const wm_grid *grid);
 WM_API WM_MUST_CHECK wm_status wm_figure_write(const wm_figure *f, const char *folder,
                                                const wm_sink *sink, wm_error *err);
 
+/* --- pictures ----------------------------------------------------------------------------------*/
+
+/** Images of one size, to be shown side by side. Start from {0}. Read during the call only. */
+typedef struct wm_image_grid {
+    int64_t n, height, width; /**< at least 1 each */
+    int64_t channels;         /**< 1: grey, 3: red, green, blue */
+    const double *x;          /**< (n, height, width, channels) */
+    double lo, hi;            /**< black and white; values beyond them too. lo > hi: a negative */
+    int64_t columns;          /**< images a row; 0: as many as rows, or one more */
+    int64_t scale;            /**< pixels of the picture a pixel of an image, along a side; 0: 1 */
+} wm_image_grid;
+
+/** Write the images as one PNG, row by row from the top left, with a thin grey gap between them;
+ * whole or not at all.
+ * @return WM_OK; WM_EINVAL (sizes, NaN, a picture of more than 30000 pixels a side), WM_EIO,
+ *         WM_ENOMEM. Threads: safe for distinct paths. */
+WM_API WM_MUST_CHECK wm_status wm_image_grid_write(const wm_image_grid *g, const char *path,
+                                                   wm_error *err);
+
 /* --- the run folder ----------------------------------------------------------------------------*/
 
 /** A folder that holds one run of one command: config.json, metrics.jsonl, summary.json, figures/
@@ -233,7 +252,8 @@ typedef enum wm_run_mode {
  * @param dir       made with the folders above it
  * @param command   the command that runs, as config.json will say
  * @param mode      OVERWRITE removes config.json, summary.json, metrics.jsonl, report.html,
- *                  model.safetensors and state.safetensors, nothing else
+ *                  model.safetensors, state.safetensors and the pictures, numbers and scripts in
+ *                  figures/, nothing else
  * @return WM_OK; WM_EINVAL (the folder holds a run, that of another command, or one of the
  *         files above without a run), WM_EIO (also:
  *         another process has it open), WM_EFORMAT (its config.json is broken), WM_ENOMEM */

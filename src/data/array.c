@@ -335,10 +335,13 @@ wm_status wmi_array_open(wmi_cursor **out, const char *label, wmi_bytes *bytes, 
         .sized = mapped,
         .integers = wmi_element_integer(a->type),
         .bools = a->type == WMI_BOOL,
+        .axes = a->rank - 1,
         .next = next,
         .where = where,
         .close = close_cursor,
     };
+    for (int i = 0; i < 3 && i + 1 < a->rank; i++)
+        c->base.shape[i] = a->dim[i + 1];
     c->a = *a;
     c->a.fortran = a->fortran && a->rank > 1; /* a vector has one order */
     c->swap = a->big_endian != wmi_machine_is_big();

@@ -18,14 +18,13 @@ static bool little_endian(void)
     return low == 1;
 }
 
-int wmi_npy_header(char head[WMI_NPY_HEAD], size_t width, int rank, const int64_t *dim)
+int wmi_npy_header_of(char head[WMI_NPY_HEAD], const char *descr, int rank, const int64_t *dim)
 {
     int n = PREFIX;
 
     memcpy(head, "\x93NUMPY\x01", 8); /* the NUL is the minor version */
     n += snprintf(head + n, WMI_NPY_HEAD - (size_t)n,
-                  "{'descr': '%cf%zu', 'fortran_order': False, 'shape': (",
-                  little_endian() ? '<' : '>', width);
+                  "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int i = 0; i < rank; i++)
         n += snprintf(head + n, WMI_NPY_HEAD - (size_t)n, "%" PRId64 "%s", dim[i],
                       i < rank - 1 ? ", "
@@ -38,6 +37,14 @@ int wmi_npy_header(char head[WMI_NPY_HEAD], size_t width, int rank, const int64_
     head[8] = (char)((n - PREFIX) & 0xff);
     head[9] = (char)((n - PREFIX) >> 8);
     return n;
+}
+
+int wmi_npy_header(char head[WMI_NPY_HEAD], size_t width, int rank, const int64_t *dim)
+{
+    char descr[8];
+
+    snprintf(descr, sizeof descr, "%cf%d", little_endian() ? '<' : '>', width == 8 ? 8 : 4);
+    return wmi_npy_header_of(head, descr, rank, dim);
 }
 
 /* width: bytes of an element. */

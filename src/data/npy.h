@@ -16,8 +16,10 @@ WM_MUST_CHECK wm_status wmi_npy_write_f32(const char *path, const float *x, int 
                                           const int64_t *dim, wm_error *err);
 
 enum { WMI_NPY_HEAD = 256 };
-/* What stands before the numbers of an array of floats, `width` bytes each, of rank 1 to 3 and
- * dimensions not below 0. Returns its bytes; those of a vector are always 128. */
+/* What stands before an array of the type that NumPy calls descr ("|u1"), of rank 1 to 3 and
+ * dimensions not below 0. Returns its bytes. */
+int wmi_npy_header_of(char head[WMI_NPY_HEAD], const char *descr, int rank, const int64_t *dim);
+/* The same for floats of `width` bytes each. The bytes of a vector are always 128. */
 int wmi_npy_header(char head[WMI_NPY_HEAD], size_t width, int rank, const int64_t *dim);
 
 /* Rows of an .npy file at the start of bytes; own: closed with the cursor, and on failure. */

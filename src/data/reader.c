@@ -61,7 +61,7 @@ static wm_status refuse_value(const wmi_source *src, const wm_schema *s, int64_t
 /* Looks at n rows that were just read, the first of them being this row of the file. Infinite
  * values are refused, and missing ones unless they are allowed. */
 static wm_status look(const wmi_source *src, const wm_schema *s, const double *rows, int64_t n,
-                      int64_t first, bool missing_allowed, wm_error *err)
+                      int64_t first, bool missing_allowed, bool streamed, wm_error *err)
 {
     const int64_t dim = src->cursor->dim;
 
@@ -77,8 +77,10 @@ static wm_status look(const wmi_source *src, const wm_schema *s, const double *r
                                 err);
         if (isnan(rows[i]) && !missing_allowed)
             return refuse_value(src, s, first + i / dim, i % dim,
-                                "the value is missing (NaN): --missing drop leaves such rows out, "
-                                "--missing mean fills them in",
+                                streamed ? "the value is missing (NaN): --missing drop leaves such "
+                                           "rows out"
+                                         : "the value is missing (NaN): --missing drop leaves such "
+                                           "rows out, --missing mean fills them in",
                                 err);
     }
     return WM_OK;
@@ -211,7 +213,7 @@ static wm_status load_rows(load *l, wm_error *err)
         if (!got)
             return WM_OK;
         if ((st = look(&l->src, l->schema, rows, got, l->row, l->opts->missing != WM_MISSING_REFUSE,
-                       err)) ||
+                       false, err)) ||
             (st = check_integers(l, rows, got, err)))
             return st;
         l->kept += l->opts->missing == WM_MISSING_DROP ? drop_rows(rows, got, c->dim) : got;
@@ -398,6 +400,18 @@ int64_t wm_reader_count(const wm_reader *r)
     return r->src.cursor->count;
 }
 
+int wm_reader_shape(const wm_reader *r, int64_t shape[3])
+{
+    const wmi_cursor *c = r->src.cursor;
+    const bool known = c->axes >= 1 && c->axes <= 3;
+
+    for (int i = 0; i < 3; i++)
+        shape[i] = known && i < c->axes ? c->shape[i] : 1;
+    if (!known)
+        shape[0] = c->dim;
+    return known ? c->axes : 1;
+}
+
 static wm_status number_levels(const wm_reader *r, double *rows, int64_t n, wm_error *err)
 {
     const int64_t dim = r->src.cursor->dim;
@@ -428,7 +442,7 @@ static wm_status next_rows(wm_reader *r, int64_t max, double *rows, int64_t *got
     wm_status st;
 
     if ((st = c->next(c, max, rows, got, err)) ||
-        (st = look(&r->src, r->schema, rows, *got, r->row, r->drop, err)) ||
+        (st = look(&r->src, r->schema, rows, *got, r->row, r->drop, true, err)) ||
         (st = number_levels(r, rows, *got, err))) {
         *got = 0;
         return st;

@@ -26,8 +26,10 @@ struct wmi_cursor {
      * levels; next yields numbers of levels. Arrays leave it false: reader.c does begin, looks at
      * the values, and finds their levels. */
     bool kinds_set;
-    bool integers; /* arrays: the type is whole numbers: no value can be anything else */
-    bool bools;    /* arrays: 0 and 1 without order */
+    bool integers;    /* arrays: the type is whole numbers: no value can be anything else */
+    bool bools;       /* arrays: 0 and 1 without order */
+    int axes;         /* arrays: axes after the first; 0 of text */
+    int64_t shape[3]; /* their sizes, if they are at most three */
     /* The next rows, up to max, into rows (max, dim); *got = 0 at the end. max = 0 only after the
      * last of count rows that are not sized: checks that nothing follows. */
     wm_status (*next)(wmi_cursor *c, int64_t max, double *rows, int64_t *got, wm_error *err);

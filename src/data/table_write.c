@@ -15,6 +15,12 @@ wm_status wm_data_write_npy(const wm_data *d, const char *path, wm_error *err)
     return wmi_npy_write_f64(path, wm_data_rows(d), 2, dim, err);
 }
 
+wm_status wm_npy_write(const char *path, const double *x, int rank, const int64_t *dim,
+                       wm_error *err)
+{
+    return wmi_npy_write_f64(path, x, rank, dim, err);
+}
+
 wm_status wm_data_write_csv(const wm_data *const *tables, const char *const *prefixes, int n,
                             const char *path, wm_error *err)
 {

@@ -1,5 +1,6 @@
 /* run_folder.c - the folder of one run: who may write into it, and the files that every command
  * keeps there. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,6 +24,10 @@ struct wm_run_folder {
     FILE *metrics; /* open for appending, and locked as long as the folder is open */
     bool resumed;
 };
+
+/* Endings of what a figure is: its picture, numbers and script. */
+static const char *const figure_files[] = {".svg", ".png", ".csv", ".gp"};
+#define N_FIGURE_FILES (sizeof figure_files / sizeof *figure_files)
 
 /* What OVERWRITE removes: the marks of a run, and what a resume could take for its own. */
 static const char *const run_files[] = {"config.json",       "summary.json",      "metrics.jsonl",
@@ -142,6 +147,25 @@ static wm_status open_metrics(wm_run_folder *r, wm_error *err)
     return WM_OK; /* a file system without locks is trusted */
 }
 
+/* Figures of the old run: a new one may draw others, and the page shows all that are there. Other
+ * files stay. */
+static void remove_figures(const char *path)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+
+    if (!dir)
+        return;
+    while ((entry = readdir(dir))) {
+        const char *end = strrchr(entry->d_name, '.');
+
+        for (size_t i = 0; end && i < N_FIGURE_FILES; i++)
+            if (strcmp(end, figure_files[i]) == 0)
+                unlinkat(dirfd(dir), entry->d_name, 0);
+    }
+    closedir(dir);
+}
+
 static wm_status remove_run(wm_run_folder *r, wm_error *err)
 {
     for (size_t i = 0; i < N_RUN_FILES; i++) {
@@ -175,6 +199,8 @@ wm_status wm_run_folder_open(wm_run_folder **out, const char *dir, const char *c
         (st = open_metrics(r, err)) || (st = member(&figures, r, "figures", err)) ||
         (mode == WM_RUN_OVERWRITE && (st = remove_run(r, err))))
         goto done;
+    if (mode == WM_RUN_OVERWRITE)
+        remove_figures(figures);
     wmi_folder_sweep(dir);
     wmi_folder_sweep(figures);
     *out = r;

@@ -272,6 +272,8 @@ class Apply(unittest.TestCase):
                 f.write(content)
             self.refused(1, name, self.q, *y, run=self.path(name))
         self.refused(1, "waymark ratio 9", self.q, *y, run=self.path("newer"))
+        self.refused(1, "fit it again", self.q, *y, run=self.path("newer"))
+        self.refused(1, "no model of `waymark ratio`", self.q, *y, run=self.path("other"))
         self.refused(1, "q.npy", self.q, *y, run=self.q)
 
     def test_tables_that_do_not_fit(self):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """test_data_command.py WAYMARK: `waymark data` from outside: the list, the truth, the files."""
 
+import gzip
 import json
 import math
 import os
@@ -160,6 +161,123 @@ class Data(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("q.npy: cannot write: File too large", done.stderr)
         self.assertEqual(os.listdir(self.path("f")), [])
+
+
+def read_bytes(path):
+    """Shape and values of an npy array of uint8."""
+    with open(path, "rb") as f:
+        data = f.read()
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    header = eval(data[10:start])  # a literal of our own making
+    assert data[:8] == b"\x93NUMPY\x01\x00" and header["descr"] == "|u1" and not header["fortran_order"]
+    assert len(data) - start == math.prod(header["shape"])
+    return header["shape"], data[start:]
+
+
+class Images(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, *names):
+        return os.path.join(self.folder.name, *names)
+
+    def fails(self, words, says, code=1):
+        done = run(*words)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), words)
+        self.assertIn(says, done.stderr)
+
+    def make_idx(self, folder, gzipped=False):
+        os.makedirs(folder)
+        for name, n in (("train", 50), ("t10k", 8)):
+            images = bytes(i * 5 % 256 for i in range(n * 784))
+            for kind, head, data in (("images-idx3", struct.pack(">4I", 0x803, n, 28, 28), images),
+                                     ("labels-idx1", struct.pack(">2I", 0x801, n), bytes(i % 10 for i in range(n)))):
+                with (gzip.open if gzipped else open)(
+                        os.path.join(folder, f"{name}-{kind}-ubyte" + ".gz" * gzipped), "wb") as f:
+                    f.write(head + data)
+
+    def test_mnist(self):
+        for gzipped in (False, True):
+            source, out = self.path(f"in{gzipped}"), self.path(f"out{gzipped}")
+            self.make_idx(os.path.join(source, "package", "data"), gzipped)
+            done = run("mnist", "--from", source, "--valid", 20, "-o", out)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertRegex(done.stdout, r"valid +20 ")
+            self.assertEqual(read_bytes(os.path.join(out, "valid.npy")),
+                             ((20, 28, 28), bytes(i * 5 % 256 for i in range(30 * 784, 50 * 784))))
+            self.assertEqual(read_bytes(os.path.join(out, "valid_labels.npy")),
+                             ((20,), bytes(i % 10 for i in range(30, 50))))
+            self.assertEqual(read_bytes(os.path.join(out, "train.npy"))[0], (30, 28, 28))
+            self.assertEqual(read_bytes(os.path.join(out, "test.npy"))[0], (8, 28, 28))
+            with open(os.path.join(out, "images.json")) as f:
+                facts = json.load(f)
+            self.assertEqual((facts["height"], facts["width"], facts["channels"], facts["images"]),
+                             (28, 28, 1, {"train": 30, "valid": 20, "test": 8}))
+            self.fails(("mnist", "--from", source, "--valid", 20, "-o", out), "train.npy: is there already")
+            self.assertEqual(run("mnist", "--from", out, "--json").returncode, 0)  # what it wrote, it reads
+        self.fails(("mnist", "--from", source), "10000 images of 50 for validation")
+        self.fails(("mnist",), "--from DIR", 2)
+        self.fails(("mnist", "--from", self.path("none")), "none: No such file")
+
+    def test_glyphs(self):
+        for grid, shape, mi in ((1, (28, 28), 4.007), (4, (56, 56), 15.680), (9, (84, 84), 34.435), ("1x2", (28, 56), 7.959)):
+            done = run("glyphs", "--grid", grid, "--json")
+            facts = json.loads(done.stdout)
+            self.assertAlmostEqual(facts["mi"], mi, places=3)
+            self.assertEqual((facts["height"], facts["width"]), shape)
+        self.assertRegex(run("glyphs", "--bits").stdout, r"MI\(u, v\) +5\.781360")
+        out, png = self.path("g"), self.path("look.png")
+        words = ("glyphs", "--grid", 4, "--train", 6, "--valid", 5, "--test", 4, "--unseen", 3, "--held-out", 4)
+        done = run(*words, "-o", out, "--png", png)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(os.listdir(out)), ["test", "train", "truth.json", "unseen", "valid"])
+        for split, n in (("train", 6), ("valid", 5), ("test", 4), ("unseen", 3)):
+            for name, shape in (("u", (n, 56, 56)), ("v", (n, 56, 56)), ("labels", (n, 4))):
+                got, values = read_bytes(os.path.join(out, split, name + ".npy"))
+                self.assertEqual(got, shape)
+                self.assertGreater(max(values), 0)
+        with open(os.path.join(out, "truth.json")) as f:
+            truth = json.load(f)
+        self.assertEqual((truth["cells"], truth["seed"], truth["held_out"], truth["pairs"]["unseen"]), (4, 1, 4, 3))
+        with open(png, "rb") as f:
+            self.assertEqual(f.read(24), b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 8 * 114 + 2, 6 * 114 + 2))
+        self.fails((*words, "-o", out), "truth.json: is there already; --overwrite replaces it")
+        self.assertEqual(run(*words, "-o", out, "--overwrite", "--seed", 2).returncode, 0)
+        self.fails(("glyphs", "--grid", 16), "a grid of 4 x 4 cells needs an alphabet for each; there are 9")
+        self.fails(("glyphs", "--grid", 3), "3x3 has 9", 2)
+        self.fails(("glyphs", "--grid", "two"), "--grid", 2)
+        self.fails(("glyphs", "--held-out", 20), "20 of 20 drawings held out")
+
+    def test_omniglot(self):
+        maker = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "data", "omniglot_files.py")
+        subprocess.run([sys.executable, "-B", maker, self.folder.name], check=True)
+        for name in ("tree", "tree.zip"):
+            facts = json.loads(run("omniglot", "--from", self.path(name), "--grid", "1x2", "--json").stdout)
+            self.assertEqual([a["name"] for a in facts["alphabets"]], ["Pi", "Tau"])
+            self.assertAlmostEqual(facts["mi"], math.log(6))
+        facts = json.loads(run("omniglot", "--from", self.path("tree"), "--part", "evaluation", "--json").stdout)
+        self.assertEqual(facts["alphabets"], [{"name": "Mu", "characters": 2}])
+        out = self.path("pairs")
+        self.assertEqual(run("omniglot", "--from", self.path("tree"), "--grid", "1x2", "--train", 400, "-o", out,
+                             "--part", "all").returncode, 0)
+        shape, labels = read_bytes(os.path.join(out, "train", "labels.npy"))
+        u, v = (read_bytes(os.path.join(out, "train", name + ".npy"))[1] for name in "uv")
+        codes = {}  # the images of the script are flat: a pixel says alphabet, character and drawing
+        for a, size in enumerate((2, 3, 2)):
+            for c in range(size):
+                for d in range(2):
+                    codes[60 * a + 12 * c + 3 * d + 1] = (a, c, size)
+        self.assertEqual(shape, (400, 2))
+        for i in range(400):
+            for cell, alphabet in enumerate((1, 2)):  # Pi has most characters, then Mu, Tau by name
+                a, c, size = codes[u[i * 28 * 56 + cell * 28]]
+                self.assertEqual((a, c), (alphabet, labels[2 * i + cell]))
+                self.assertEqual(codes[v[i * 28 * 56 + cell * 28]][:2], (alphabet, (c + 1) % size))
+        self.fails(("omniglot", "--from", self.path("cut")), "0101_02.png: cut short")
+        self.fails(("omniglot", "--from", self.path("tree"), "--grid", 4), "needs an alphabet for each; there are 2")
+        self.fails(("omniglot", "--from", self.path("empty")), "Rho: no PNG images in this folder")
+        self.fails(("omniglot",), "--from PATH", 2)
 
 
 unittest.main(argv=sys.argv[:1])

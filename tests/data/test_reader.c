@@ -325,6 +325,8 @@ static void a_stream_drops_rows(void **state)
     assert_ok(wm_reader_open(&r, scratch("d.npy"), NULL, &opts, &err), err);
     assert_int_equal(wm_reader_next(r, 8, rows, &got, NULL, &err), WM_EINVAL);
     assert_non_null(strstr(err.text, "d.npy: row 1, column 1: the value is missing"));
+    assert_non_null(strstr(err.text, "--missing drop"));
+    assert_null(strstr(err.text, "mean")); /* a stream has none */
     assert_int_equal(wm_reader_next(r, 0, rows, &got, NULL, &err), WM_EINVAL);
     wm_reader_close(r);
     opts.missing = WM_MISSING_MEAN;
@@ -433,6 +435,42 @@ static void want_of_memory_leaves_nothing_behind(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
 
+static void a_stream_knows_the_shape_of_its_rows(void **state)
+{
+    static const struct {
+        const char *shape;
+        int axes;
+        int64_t want[3];
+    } cases[] = {{"(24,)", 1, {1, 1, 1}},
+                 {"(4, 6)", 1, {6, 1, 1}},
+                 {"(2, 3, 4)", 2, {3, 4, 1}},
+                 {"(1, 2, 4, 3)", 3, {2, 4, 3}},
+                 {"(1, 2, 2, 2, 3)", 1, {24, 1, 1}}};
+    uint8_t bytes[24] = {0};
+    int64_t shape[3];
+    wm_reader *r;
+    wm_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char dict[128];
+
+        snprintf(dict, sizeof dict, "{'descr': '|u1', 'fortran_order': False, 'shape': %s, }",
+                 cases[i].shape);
+        make_npy("shape.npy", 1, dict, bytes, sizeof bytes);
+        assert_ok(wm_reader_open(&r, scratch("shape.npy"), NULL, NULL, &err), err);
+        assert_int_equal(wm_reader_shape(r, shape), cases[i].axes);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(shape[k], cases[i].want[k]);
+        wm_reader_close(r);
+    }
+    assert_ok(wm_reader_open(&r, write_text("shape.csv", "a,b\n1,2\n3,4\n"), NULL, NULL, &err),
+              err);
+    assert_int_equal(wm_reader_shape(r, shape), 1);
+    assert_int_equal(shape[0], 2);
+    wm_reader_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +483,7 @@ int main(void)
         TEST(a_stream_is_the_table_in_pieces),
         TEST(a_stream_drops_rows),
         TEST(a_stream_knows_its_levels),
+        TEST(a_stream_knows_the_shape_of_its_rows),
         TEST(an_array_without_rows_is_an_empty_stream),
         TEST(want_of_memory_leaves_nothing_behind),
     };

@@ -11,6 +11,7 @@ import shutil
 import struct
 import sys
 import zipfile
+import zlib
 
 BAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "data", "bad")
 
@@ -99,6 +100,18 @@ def any_seeds():
     yield "members_gz", x + gzip.compress(b"", mtime=0) + x + bytes(16)
 
 
+def png_seeds():
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    for colour, name, depth, line in ((0, "grey", 8, bytes(4)), (0, "bit", 1, b"\xa0"), (2, "rgb", 8, bytes(12)),
+                                      (3, "palette", 8, b"\0\1\0\1"), (6, "rgba", 8, bytes(16)),
+                                      (0, "deep", 16, bytes(8))):
+        palette = chunk(b"PLTE", bytes(6)) if colour == 3 else b""
+        yield name, (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 2, depth, colour, 0, 0, 0)) + palette
+                     + chunk(b"IDAT", zlib.compress((b"\0" + line) * 2)) + chunk(b"IEND", b""))
+
+
 JSON_WORDS = ['"', "{", "}", "[", "]", ":", ",", "null", "true", "\\\\u0000", "1e9", "-1"]
 NPY_WORDS = ["'descr': ", "'fortran_order': ", "'shape': ", "True", "False", "(", ")", ",)", "<f8", ">i8", "|b1", "<c16",
              "[('a', '<f8')]", "9223372036854775807", "-1", "\\x93NUMPY", "\\x02\\x00", "\\x03\\x00"]
@@ -116,6 +129,7 @@ TARGETS = {  # seeds, bad folders, words
     "any": (any_seeds, ["gzip", "foreign"], ["\\x1f\\x8b\\x08", *NPY_WORDS]),
     "schema": (schema_seeds, [], [*JSON_WORDS, '"columns"', '"name"', '"kind"', '"levels"', '"continuous"', '"integer"',
                                   '"categorical"']),
+    "png": (png_seeds, ["../bad_png"], ["IHDR", "IDAT", "IEND", "PLTE", "tRNS", "gAMA", "sRGB", "iCCP", "bKGD"]),
 }
 
 
@@ -132,7 +146,7 @@ def main():
             path = os.path.join(BAD, bad)
             for name in sorted(os.listdir(path)) if os.path.isdir(path) else []:
                 if name != "EXPECTED":
-                    shutil.copyfile(os.path.join(path, name), os.path.join(folder, f"{bad}_{name}"))
+                    shutil.copyfile(os.path.join(path, name), os.path.join(folder, f"{os.path.basename(bad)}_{name}"))
         with open(os.path.join(root, target + ".dict"), "w", encoding="utf-8") as f:
             for word in words:
                 f.write('"' + word.replace('"', '\\"') + '"\n')

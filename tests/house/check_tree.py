@@ -21,7 +21,7 @@ TRAIN = NETS | {"data", "waymarks", "optim", "dist", "nn", "loss", "noise"}
 ROOMS = {
     "base": set(),
     "data": LOW, "waymarks": LOW, "optim": LOW, "sample": LOW, "dist": LOW, "engine": LOW,
-    "nn": NETS, "loss": NETS, "noise": NETS,
+    "nn": NETS, "loss": NETS, "noise": NETS | {"nn"},
     "train": TRAIN,
     "estimators": TRAIN | {"train", "sample"},
     "report": TRAIN | {"train", "sample", "estimators"},
@@ -32,7 +32,7 @@ HEADER_ROOM = {
     "status": "base", "sink": "base", "version": "base", "data": "data", "noise": "noise",
     "waymarks": "waymarks", "model": "nn", "train": "train", "sample": "sample",
     "ratio": "estimators", "mi": "estimators", "ebm": "estimators", "report": "report",
-    "generators": "data", "apply": "estimators", "weights": "estimators", "study": "estimators", "read": "data",
+    "generators": "data", "images": "data", "apply": "estimators", "weights": "estimators", "study": "estimators", "read": "data",
 }
 
 # Folders that see the public headers and their own files, nothing private.
@@ -47,7 +47,8 @@ FENCED = [
     (r"Random123/.*", r"src/base/rng\.c"),
     (r"jansson\.h", r"src/data/(safetensors|schema)\.c|src/report/(summary|text)\.[ch]|cli/opt\.c"),
     (r"popt\.h", r"cli/opt\.c"),
-    (r"zip\.h", r"src/data/npz\.c"),
+    (r"zip\.h", r"src/data/(npz|zip_images)\.c"),
+    (r"png\.h", r"src/data/png_read\.c|src/report/image_grid\.c"),
     (r"zlib\.h", r"src/data/bytes\.c"),
     (r"(Python|structmember)\.h|numpy/.*", r"python/.*"),
     (r"(immintrin|x86intrin|cpuid|arm_neon|arm_sve)\.h", r"src/engine/.*"),

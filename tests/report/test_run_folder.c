@@ -94,12 +94,17 @@ static void overwriting_removes_the_old_run_only(void **state)
     make_run(scratch("run"), "mi");
     assert_ok(wmi_file_write(scratch("run/state.safetensors"), "x", 1, &err), err);
     assert_ok(wmi_file_write(scratch("run/notes.txt"), "x", 1, &err), err);
+    assert_ok(wmi_folder_make(scratch("run/figures"), &err), err);
+    assert_ok(wmi_file_write(scratch("run/figures/old.svg"), "x", 1, &err), err);
+    assert_ok(wmi_file_write(scratch("run/figures/old.csv"), "x", 1, &err), err);
+    assert_ok(wmi_file_write(scratch("run/figures/mine.txt"), "x", 1, &err), err);
     assert_ok(wm_run_folder_open(&r, scratch("run"), "ratio", WM_RUN_OVERWRITE, &err), err);
     assert_false(wm_run_folder_resumed(r));
     append(r, 1);
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
                         "{\"step\": 1, \"loss\": 0.5}\n");
-    assert_int_equal(scratch_count(scratch("run")), 2); /* metrics and the notes */
+    assert_int_equal(scratch_count(scratch("run")), 3); /* metrics, the notes and figures */
+    assert_int_equal(scratch_count(scratch("run/figures")), 1);
     assert_true(wmi_file_exists(scratch("run/notes.txt")));
     wm_run_folder_close(r);
 }
