@@ -22,6 +22,7 @@
 #include "engine/program.h"
 #include "loss/loss.h"
 #include "nn/bridge_model.h"
+#include "noise/flow.h"
 #include "optim/adam.h"
 
 /* Both sides step over one fixed batch. At a real learning rate they would learn it by heart within
@@ -34,6 +35,7 @@ typedef struct bench_row {
     void (*model)(wmi_model *model);
     int64_t n;       /* rows for each bridge, half of them of the numerator */
     bool input_only; /* gradient of the summed log-ratios for x; else a training step */
+    void (*flow)(wmi_noise_opts *opts); /* instead of a model: a step of maximum likelihood */
 } bench_row;
 
 typedef struct bench {
@@ -70,12 +72,28 @@ static void mlp_table(wmi_model *model)
     model->mlp.blocks = 2;
 }
 
+static void image_flow(wmi_noise_opts *opts)
+{
+    *opts = (wmi_noise_opts){.kind = WMI_NOISE_FLOW,
+                             .dim = 784,
+                             .height = 28,
+                             .width = 28,
+                             .channels = 1,
+                             .bins = 8,
+                             .bound = 3,
+                             .levels = 2,
+                             .steps = 8,
+                             .hidden = 64,
+                             .dropout = 0.1};
+}
+
 static const bench_row rows[] = {
-    {"train_mnist_paper", mnist_paper, 10, false},
-    {"inputgrad_mnist_paper", mnist_paper, 10, true},
-    {"train_laptop", laptop, 32, false},
-    {"train_quadratic_320", quadratic_320, 226, false},
-    {"train_mlp_table", mlp_table, 408, false},
+    {"train_mnist_paper", mnist_paper, 10, false, NULL},
+    {"inputgrad_mnist_paper", mnist_paper, 10, true, NULL},
+    {"train_laptop", laptop, 32, false, NULL},
+    {"train_quadratic_320", quadratic_320, 226, false, NULL},
+    {"train_mlp_table", mlp_table, 408, false, NULL},
+    {"train_flow", NULL, 256, false, image_flow},
 };
 
 static double now(void)
@@ -134,6 +152,53 @@ static void bench_free(bench *b)
     *b = (bench){0};
 }
 
+/* A flow started from the batch that it will see. */
+static wm_status bench_open_flow(bench *b, const bench_row *row, wm_error *err)
+{
+    const wmi_rng rng = wmi_rng_make(1, "bench");
+    wmi_noise_opts o;
+    wmi_node *x, *z, *log_det;
+    double *theta = NULL, *rows_f64 = NULL;
+    int64_t count, n;
+    void *in;
+    wm_status st;
+
+    row->flow(&o);
+    n = row->n * o.dim;
+    if ((st = wmi_params_new(&b->params, err)) ||
+        (st = wmi_flow_declare(b->params, "q", &o, err)) ||
+        (st = wmi_alloc(&theta, count = wmi_params_count(b->params), sizeof *theta, "t", err)) ||
+        (st = wmi_alloc(&rows_f64, n, sizeof *rows_f64, "rows", err)) ||
+        (st = wmi_alloc(&b->theta, count, sizeof(float), "theta", err)) ||
+        (st = wmi_alloc(&b->grad, count, sizeof(float), "grad", err)) ||
+        (st = adam_new(&b->adam, b->params, err)) ||
+        (st = wmi_graph_new(&b->graph, WMI_F32, b->params, err)))
+        goto done;
+    wmi_rng_normal_f64(&rng, 0, n, rows_f64);
+    if ((st = wmi_flow_start(&o, "q", b->params, row->n, rows_f64, 1, theta, err)))
+        goto done;
+    for (int64_t i = 0; i < count; i++)
+        b->theta[i] = (float)theta[i];
+    x = wmi_input(b->graph, "x", 2, (int64_t[]){row->n, o.dim});
+    z = wmi_flow_to_z(b->graph, "q", &o, x, &log_det);
+    z = wmi_affine(b->graph, wmi_sum(b->graph, wmi_mul(b->graph, z, z), 1u << 1), 0.5, 0);
+    b->loss = wmi_mean(b->graph, wmi_sub(b->graph, z, log_det), WMI_ALL_AXES);
+    if ((st = wmi_compile(
+             &b->program, b->graph,
+             &(wmi_compile_opts){
+                 .outputs = &b->loss, .n_outputs = 1, .loss = b->loss, .param_grads = true},
+             err)) ||
+        (st = wmi_program_input(b->program, "x", &in, err)))
+        goto done;
+    wmi_program_bind(b->program, b->theta, b->grad);
+    for (int64_t i = 0; i < n; i++)
+        ((float *)in)[i] = (float)rows_f64[i];
+done:
+    wmi_free(rows_f64);
+    wmi_free(theta);
+    return st;
+}
+
 static wm_status bench_open(bench *b, const bench_row *row, wm_error *err)
 {
     const wmi_rng rng = wmi_rng_make(1, "bench");
@@ -142,6 +207,8 @@ static wm_status bench_open(bench *b, const bench_row *row, wm_error *err)
     void *in;
     wm_status st;
 
+    if (row->flow)
+        return bench_open_flow(b, row, err);
     row->model(&model);
     b->input_only = row->input_only;
     if ((st = wmi_params_new(&b->params, err)) ||

@@ -174,6 +174,102 @@ class ConditionalMLP(nn.Module):
         return -(q * q).sum(2) - torch.bmm(h, self.w).squeeze(2) - self.c
 
 
+def actnorm(c):
+    """(x + b) exp(s) of c channels: b and s."""
+    return torch.nn.Parameter(torch.zeros(c)), torch.nn.Parameter(torch.zeros(c))
+
+
+class EdgeConv(torch.nn.Module):
+    """3x3 convolution that sees where the image ends. What does not depend on the rows, the channel that is 1 on the
+    padding, the bias and the scale of each output channel, is worked into the weights and into a map added once."""
+
+    def __init__(self, ci, co, h, deviation):
+        super().__init__()
+        self.w = torch.nn.Parameter(deviation * torch.randn(co, ci, 3, 3))
+        self.pad = torch.nn.Parameter(deviation * torch.randn(co, 1, 3, 3))
+        self.b, self.s = actnorm(co)
+        self.register_buffer("edge", F.pad(torch.zeros(1, 1, h, h), (1, 1, 1, 1), value=1.0))
+
+    def forward(self, x):
+        scale = torch.exp(self.s).view(-1, 1, 1, 1)
+        shift = (F.conv2d(self.edge, self.pad) + self.b.view(1, -1, 1, 1)) * torch.exp(self.s).view(1, -1, 1, 1)
+        return F.conv2d(x, self.w * scale, padding=1).add_(shift)
+
+
+class Coupling(torch.nn.Module):
+    """Actnorm and a matrix as one 1x1 convolution, then splines of half the channels by a network of the others."""
+
+    def __init__(self, c, h, hidden, bins, bound, dropout):
+        super().__init__()
+        self.bins, self.bound, self.dropout = bins, bound, dropout
+        self.b, self.s = actnorm(c)
+        q = torch.linalg.qr(torch.rand(c, c))[0]
+        p, lower, upper = torch.linalg.lu(q)
+        self.register_buffer("p", p)
+        self.register_buffer("sign", torch.sign(torch.diagonal(upper)))
+        self.lower, self.upper = torch.nn.Parameter(lower), torch.nn.Parameter(upper)
+        self.log_diag = torch.nn.Parameter(torch.log(torch.abs(torch.diagonal(upper))))
+        self.register_buffer("eye", torch.eye(c))
+        self.first, self.last = EdgeConv(c // 2, hidden, h, 0.05), EdgeConv(hidden, c // 2 * (3 * bins - 1), h, 0.0)
+        self.middle = torch.nn.Parameter(0.05 * torch.randn(hidden, hidden, 1, 1))
+        self.b2, self.s2 = actnorm(hidden)
+
+    def spline(self, x, raw):  # (n, c, h, w), (n, c * values, h, w)
+        n, c, h, w = x.shape
+        bins, bound = self.bins, self.bound
+        raw = raw.view(n, c, 3 * bins - 1, h, w).permute(0, 1, 3, 4, 2)
+        sizes = torch.softmax(torch.stack((raw[..., :bins], raw[..., bins:2 * bins])), -1)
+        sizes = sizes * (2 * bound - bins * 1e-3) + 1e-3
+        knots = F.pad(torch.cumsum(sizes, -1), (1, 0)) - bound
+        slopes = F.pad(F.softplus(raw[..., 2 * bins:] + 0.5397424172369522) + 1e-3, (1, 1), value=1.0)
+        held = x.clamp(-bound, bound)
+        k = (held[..., None] >= knots[0, ..., 1:-1]).sum(-1, keepdim=True)
+        width, height = sizes[0].gather(-1, k)[..., 0], sizes[1].gather(-1, k)[..., 0]
+        left, low = knots[0].gather(-1, k)[..., 0], knots[1].gather(-1, k)[..., 0]
+        d0, d1 = slopes.gather(-1, k)[..., 0], slopes.gather(-1, k + 1)[..., 0]
+        s, xi = height / width, (held - left) / width
+        t = xi * (1 - xi)
+        below = s + (d0 + d1 - 2 * s) * t
+        y = low + height * (s * xi * xi + d0 * t) / below
+        log = torch.log(s * s * (d1 * xi * xi + 2 * s * t + d0 * (1 - xi) ** 2) / (below * below))
+        inside = (x > -bound) & (x < bound)
+        return torch.where(inside, y, x), torch.where(inside, log, torch.zeros_like(log)).flatten(1).sum(1)
+
+    def forward(self, x):
+        c, pixels = x.shape[1], x.shape[2] * x.shape[3]
+        matrix = self.p @ (torch.tril(self.lower, -1) + self.eye) @ (
+            torch.triu(self.upper, 1) + torch.diag(self.sign * torch.exp(self.log_diag)))
+        matrix = torch.exp(self.s).view(-1, 1) * matrix
+        x = F.conv2d(x, matrix.t().reshape(c, c, 1, 1), self.b @ matrix)
+        a, b = x.chunk(2, 1)
+        hidden = F.dropout(F.relu_(self.first(a)), self.dropout)
+        scale = torch.exp(self.s2)
+        hidden = F.conv2d(hidden, self.middle * scale.view(-1, 1, 1, 1), self.b2 * scale)
+        hidden = F.dropout(F.relu_(hidden), self.dropout)
+        b, log_det = self.spline(b, self.last(hidden))
+        return torch.cat((a, b), 1), log_det + pixels * (self.s.sum() + self.log_diag.sum())
+
+
+class ImageFlow(torch.nn.Module):
+    """The paper's RQ-NSF on 28 x 28: levels of squeeze and couplings. Mean negative log-likelihood of the rows, but
+    for a constant; the one matrix more at the end of a level, a part in a thousand of the time, is left out."""
+
+    def __init__(self, levels, steps, hidden, bins, dropout):
+        super().__init__()
+        self.levels = torch.nn.ModuleList(
+            torch.nn.ModuleList(Coupling(4 ** (i + 1), 28 >> (i + 1), hidden, bins, 3.0, dropout) for _ in range(steps))
+            for i in range(levels))
+
+    def forward(self, x):
+        total = torch.zeros(x.shape[0])
+        for level in self.levels:
+            x = F.pixel_unshuffle(x, 2)
+            for step in level:
+                x, log_det = step(x)
+                total = total + log_det
+        return (0.5 * (x * x).flatten(1).sum(1) - total).mean()
+
+
 def logistic_loss(s, n_num):
     """Mean over bridges of E_num softplus(-s) + E_den softplus(s)."""
     return F.softplus(-s[:, :n_num]).mean() + F.softplus(s[:, n_num:]).mean()
@@ -188,6 +284,7 @@ NETWORKS = {  # m, rows a bridge, window, stride, stem, blocks, dense
 }
 QUADRATIC = {"train_quadratic_320": (8, 226, 320)}  # m, rows a bridge, d
 MLP = {"train_mlp_table": (4, 408, 10, 128, 2)}  # m, rows a bridge, d, width, blocks
+FLOW = {"train_flow": (256, 2, 8, 64, 8, 0.1)}  # rows, levels, steps, hidden, bins, dropout
 
 
 def adam(net, foreach):
@@ -204,6 +301,20 @@ def training(net, x, n_num, foreach, trace=False):
     def step():
         opt.zero_grad(set_to_none=True)
         loss = logistic_loss(scores(x), n_num)
+        loss.backward()
+        opt.step()
+        return loss
+
+    return step
+
+
+def flow_training(net, x, foreach, trace):
+    opt = torch.optim.Adam(net.parameters(), lr=LEARNING_RATE, foreach=foreach)
+    loss_of = torch.jit.trace(net, x, check_trace=False) if trace else net  # dropout differs from call to call
+
+    def step():
+        opt.zero_grad(set_to_none=True)
+        loss = loss_of(x)
         loss.backward()
         opt.step()
         return loss
@@ -249,6 +360,12 @@ def build(name, variant):
     if name in QUADRATIC:
         m, rows, d = QUADRATIC[name]
         return training(Quadratic(m, d, form), torch.randn(m, rows, d), rows // 2, foreach)
+    if name in FLOW:
+        rows, levels, steps, hidden, bins, dropout = FLOW[name]
+        x = torch.randn(rows, 1, 28, 28)
+        if form.startswith("nhwc"):
+            x = x.contiguous(memory_format=torch.channels_last)
+        return flow_training(ImageFlow(levels, steps, hidden, bins, dropout), x, foreach, form.endswith("+trace"))
     m, rows, window, stride, stem, blocks, dense = NETWORKS[name]
     nhwc = form.startswith("nhwc")
     net = CondResNet(m, window, stride, stem, blocks, dense, nhwc)

@@ -13,6 +13,10 @@ extern "C" {
 
 /** Version of the linked library, "major.minor.patch". Threads: safe. */
 WM_API const char *wm_version(void);
+/** What the environment variable OPENBLAS_CORETYPE should say before the program starts, if the
+ * OpenBLAS that is loaded has not recognised the processor and runs at a fraction of its speed;
+ * NULL: all is well. The command sees to it itself. Threads: safe. */
+WM_API const char *wm_blas_core(void);
 
 #ifdef __cplusplus
 }

@@ -44,6 +44,11 @@ wmi_node *wmi_param(wmi_graph *g, const char *name)
 
     if (!e)
         return wmi_graph_fail(g, WM_EINVAL, "no parameter is called '%s'", name);
+    /* one node for each: its gradient has one place, where readers add up */
+    for (int64_t id = 0; id < wmi_graph_size(g); id++)
+        if (strcmp(wmi_graph_node(g, id)->op->name, "param") == 0 &&
+            strcmp(wmi_graph_node(g, id)->name, name) == 0)
+            return wmi_graph_node(g, id);
     return leaf(g, "param", name, e->shape.rank, e->shape.dim);
 }
 
@@ -248,6 +253,25 @@ wmi_node *wmi_attention(wmi_graph *g, wmi_node *q, wmi_node *k, wmi_node *v)
     return wmi_graph_append(g, "attention", 3, in, NULL, 0);
 }
 
+wmi_node *wmi_rq_coupling(wmi_graph *g, wmi_node *x, wmi_node *raw, wmi_rq_coupling_attr attr)
+{
+    return append2(g, "rq_coupling", x, raw, &attr, sizeof attr);
+}
+
+wmi_node *wmi_lu_matrix(wmi_graph *g, wmi_node *lu, wmi_node *log_diag, wmi_node *sign,
+                        wmi_node *order, wmi_node *scale)
+{
+    wmi_node *const in[] = {lu, log_diag, sign, order, scale};
+
+    return wmi_graph_append(g, "lu_matrix", scale ? 5 : 4, in, NULL, 0);
+}
+
+wmi_node *wmi_edge_bias(wmi_graph *g, wmi_node *taps, wmi_node *bias, int64_t h, int64_t w)
+{
+    return append2(g, "edge_bias", taps, bias, &(wmi_edge_bias_attr){h, w},
+                   sizeof(wmi_edge_bias_attr));
+}
+
 wmi_node *wmi_quadratic(wmi_graph *g, wmi_node *x, wmi_node *a, wmi_quadratic_kind kind)
 {
     return append2(g, "quadratic", x, a, &(wmi_quadratic_attr){kind}, sizeof(wmi_quadratic_attr));
@@ -265,6 +289,22 @@ wmi_node *wmi_additive(wmi_graph *g, wmi_node *x, wmi_node *coef, wmi_node *knot
     wmi_node *const in[] = {x, coef, knots};
 
     return wmi_graph_append(g, "additive", 3, in, NULL, 0);
+}
+
+wmi_node *wmi_lower(wmi_graph *g, wmi_node *below, wmi_node *log_diag)
+{
+    return append2(g, "lower", below, log_diag, NULL, 0);
+}
+
+wmi_node *wmi_rq_knots(wmi_graph *g, wmi_node *raw, double bound)
+{
+    return append1(g, "rq_knots", raw, &(wmi_rq_knots_attr){bound}, sizeof(wmi_rq_knots_attr));
+}
+
+wmi_node *wmi_rq_spline(wmi_graph *g, wmi_node *x, wmi_node *knots, bool inverse)
+{
+    return append2(g, "rq_spline", x, knots, &(wmi_rq_spline_attr){inverse},
+                   sizeof(wmi_rq_spline_attr));
 }
 
 static wmi_node *bridge_loss(wmi_graph *g, const char *op, wmi_node *s, wmi_node *weights,

@@ -17,7 +17,7 @@ typedef struct wmi_leaf_attr {
     int64_t dim[WMI_MAX_RANK];
 } wmi_leaf_attr;
 wmi_node *wmi_input(wmi_graph *g, const char *name, int rank, const int64_t *dim);
-/* The parameter `name` of the graph's table, which must exist. */
+/* The parameter `name` of the graph's table, which must exist; the same node every time. */
 wmi_node *wmi_param(wmi_graph *g, const char *name);
 
 /* ---- elementwise ---- */
@@ -133,6 +133,28 @@ wmi_node *wmi_scale_shift(wmi_graph *g, wmi_node *x, wmi_node *scale, wmi_node *
 /* softmax(q k') v per row, no scaling: q, k (n, t, e), v (n, t, c) -> (n, t, c). */
 wmi_node *wmi_attention(wmi_graph *g, wmi_node *q, wmi_node *k, wmi_node *v);
 
+/* ---- flows ---- */
+typedef struct wmi_rq_coupling_attr {
+    int bins;     /* at most 64 */
+    double bound; /* the spline acts on [-bound, bound] */
+    bool inverse;
+} wmi_rq_coupling_attr;
+/* A rational-quadratic spline for every number: x (rows, d), raw (rows, d * (3 bins - 1)), a
+ * number's widths, heights and inner slopes lying together -> (2, rows, d): y and log dy/dx. Raw
+ * values of 0 are the identity. The inverse takes y to x, and log dx/dy. */
+wmi_node *wmi_rq_coupling(wmi_graph *g, wmi_node *x, wmi_node *raw, wmi_rq_coupling_attr attr);
+/* The matrix (d, d) of an invertible map, diag(exp(scale)) P L (U + diag(sign exp(log_diag))): lu
+ * (d, d) holds L below and U above its diagonal, row i of P names row order[i] (whole numbers);
+ * scale (d) or NULL. log |det| is the sum of log_diag and scale. No gradient for sign and order. */
+wmi_node *wmi_lu_matrix(wmi_graph *g, wmi_node *lu, wmi_node *log_diag, wmi_node *sign,
+                        wmi_node *order, wmi_node *scale);
+/* What a SAME convolution sees of a channel that is 1 on the padding and 0 inside, plus a bias:
+ * taps (kh, kw, c), bias (c) -> (h, w, c). */
+typedef struct wmi_edge_bias_attr {
+    int64_t h, w;
+} wmi_edge_bias_attr;
+wmi_node *wmi_edge_bias(wmi_graph *g, wmi_node *taps, wmi_node *bias, int64_t h, int64_t w);
+
 /* ---- heads ---- */
 typedef enum wmi_quadratic_kind {
     WMI_QUADRATIC_PSD,       /* Q = L L', L = strict lower part of A plus diag exp(A_ii - 5) */
@@ -153,6 +175,27 @@ wmi_node *wmi_bilinear(wmi_graph *g, wmi_node *u, wmi_node *w, wmi_node *v);
  * -> (m, n). Outside [knot 3, knot b] a column counts as its nearest end: constant tails, so that
  * the head is bounded. No gradient for the knots. */
 wmi_node *wmi_additive(wmi_graph *g, wmi_node *x, wmi_node *coef, wmi_node *knots);
+
+/* ---- invertible maps ---- */
+/* A lower triangular matrix (d, d): below (d, d) as it stands under the diagonal, exp(log_diag) (d)
+ * on it, 0 above. */
+wmi_node *wmi_lower(wmi_graph *g, wmi_node *below, wmi_node *log_diag);
+typedef struct wmi_rq_knots_attr {
+    double bound;
+} wmi_rq_knots_attr;
+/* Knots of rational-quadratic splines with K bins on [-bound, bound] from free numbers: raw (...,
+ * 3K - 1) are K widths, K heights, K - 1 inner slopes; 0 is the identity -> (..., 3(K + 1)): K + 1
+ * positions x, positions y, slopes. Bins are at least 1e-3 wide and high; slopes are at least 1e-3,
+ * and 1 at both ends. */
+wmi_node *wmi_rq_knots(wmi_graph *g, wmi_node *raw, double bound);
+typedef struct wmi_rq_spline_attr {
+    bool inverse;
+} wmi_rq_spline_attr;
+/* y = f(x), or with inverse f^-1(x), and log dy/dx, as (2, ...). x is (...), knots (last axes of
+ * x..., 3(K + 1)): for x (rows, d), knots (d, .) are a spline for each column, and (rows, d, .) one
+ * for each element. f is the identity outside its knots, which therefore must begin at x_0 = y_0
+ * and end at x_K = y_K. */
+wmi_node *wmi_rq_spline(wmi_graph *g, wmi_node *x, wmi_node *knots, bool inverse);
 
 /* ---- losses: scores s = log r_k, (m, n): the first n_num columns are rows of waymark k
  * (numerator), the rest rows of waymark k + 1; weights (m, n) or NULL scale the rows, and each side

@@ -151,15 +151,20 @@ static wmi_node *walk(wmi_net *net, const wmi_model *model, const wmi_model_inpu
     static const char *const name[] = {"linear", "quadratic", "additive",
                                        "mlp",    "resnet",    "separable"};
     const bool shared = in && in->layout == WMI_ROWS_SHARED;
-    wmi_node *energy = NULL;
+    wmi_node *energy = NULL, *xn = in ? in->x : NULL, *un = in ? in->u : NULL;
     wmi_value x, ux, u = {.c = 0};
 
     if (!sane(net, model))
         return NULL;
-    x = rows_of(net, "x", in ? in->x : NULL, model->dim, shared);
+    if (model->dim_u && xn && !un && xn->shape.rank == 2 &&
+        xn->shape.dim[1] == model->dim_u + model->dim) { /* both in one row */
+        un = wmi_slice(net->graph, xn, 1, 0, model->dim_u);
+        xn = wmi_slice(net->graph, xn, 1, model->dim_u, model->dim_u + model->dim);
+    }
+    x = rows_of(net, "x", xn, model->dim, shared);
     if (model->dim_u) {
         /* In the grouped layout u may have a row of its own for every row of x. */
-        u = rows_of(net, "u", in ? in->u : NULL, model->dim_u, true);
+        u = rows_of(net, "u", un, model->dim_u, true);
         if (!shared && u.node && x.node && u.node->shape.dim[0] == x.node->shape.dim[0])
             u.shared = false;
     }

@@ -57,7 +57,7 @@ typedef enum wmi_layout {
 
 typedef struct wmi_model_inputs {
     wmi_layout layout;
-    wmi_node *x; /* (rows, dim) */
+    wmi_node *x; /* (rows, dim); where there is a u but no node for it, (rows, dim_u + dim) */
     /* (rows, dim_u), or NULL: n rows for all bridges, or a divisor of n that are repeated in order,
      * or, in the grouped layout, m * n rows. g(u) is computed once for each row here. All terms but
      * the separable one read the row (u, x). */

@@ -41,6 +41,11 @@ void wmi_resnet_omniglot(wmi_resnet_opts *opts, int64_t n, int64_t width);
 /* For two cores: 28x28, 5x5 stride-2 stem 32, blocks 32, d32, 64, d64, 64, dense 128. */
 void wmi_resnet_laptop(wmi_resnet_opts *opts);
 
+/* A network by a line of text (resnet_text.c), for images of the height, width and channels that o
+ * has already; and back. WM_EINVAL names the word that is not understood. */
+WM_MUST_CHECK wm_status wmi_resnet_parse(wmi_resnet_opts *o, const char *text, wm_error *err);
+const char *wmi_resnet_text(const wmi_resnet_opts *o, char *buf, size_t size);
+
 /* x (rows, height * width * channels) -> features (m * n, dense). Walked (layers.h). */
 wmi_value wmi_cond_resnet(wmi_net *net, const wmi_resnet_opts *opts, wmi_value x);
 

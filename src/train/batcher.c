@@ -11,13 +11,14 @@ struct wmi_batcher {
     int64_t rows, bridges;
     wmi_batch_form form;
     float *x0, *xm; /* (trajectories of a step, dim) */
+    float *work;    /* (2, waymarks of a step, dim) with a map, else NULL */
 };
 
 wm_status wmi_batcher_new(wmi_batcher **out, const wm_chain *chain, const wmi_source *source,
                           int64_t rows, wmi_batch_form form, wm_error *err)
 {
     wmi_batcher *b = NULL;
-    int64_t ends;
+    int64_t ends, waymarks;
     wm_status st;
 
     *out = NULL;
@@ -33,8 +34,10 @@ wm_status wmi_batcher_new(wmi_batcher **out, const wm_chain *chain, const wmi_so
     b->bridges = wm_chain_bridges(chain);
     b->form = form;
     ends = rows * (form == WMI_BATCH_SPREAD ? b->bridges : 1) * source->dim;
+    waymarks = rows * (form == WMI_BATCH_SPREAD ? 2 * b->bridges : b->bridges + 1) * source->dim;
     if ((st = wmi_alloc(&b->x0, ends, sizeof *b->x0, "batch", err)) ||
-        (st = wmi_alloc(&b->xm, ends, sizeof *b->xm, "batch", err))) {
+        (st = wmi_alloc(&b->xm, ends, sizeof *b->xm, "batch", err)) ||
+        (source->map && (st = wmi_alloc(&b->work, 2 * waymarks, sizeof *b->work, "batch", err)))) {
         wmi_batcher_free(b);
         return st;
     }
@@ -48,6 +51,7 @@ void wmi_batcher_free(wmi_batcher *b)
         return;
     wmi_free(b->x0);
     wmi_free(b->xm);
+    wmi_free(b->work);
     wmi_free(b);
 }
 
@@ -65,24 +69,36 @@ static wm_ends_f32 ends_of(const wmi_batcher *b, int64_t first)
                          .xm = b->xm + first * b->source->dim};
 }
 
-void wmi_batcher_train(wmi_batcher *b, int64_t step, float *x)
+/* Every trajectory at every bridge. */
+static wm_status coupled(wmi_batcher *b, float *x, wm_error *err)
 {
-    const int64_t dim = b->source->dim;
+    const wmi_source *s = b->source;
+    const wm_ends_f32 ends = ends_of(b, 0);
+
+    if (s->map)
+        return wm_chain_bridges_mapped_f32(b->chain, &ends, s->map, s->ctx, b->work, x, err);
+    wm_chain_bridges_f32(b->chain, &ends, x);
+    return WM_OK;
+}
+
+wm_status wmi_batcher_train(wmi_batcher *b, int64_t step, float *x, wm_error *err)
+{
+    const wmi_source *s = b->source;
+    const int64_t dim = s->dim;
+    float *to = s->map ? b->work : x;
 
     if (b->form == WMI_BATCH_COUPLED) {
-        const wm_ends_f32 ends = ends_of(b, 0);
-
-        b->source->train(b->source->ctx, step, b->rows, b->x0, b->xm);
-        wm_chain_bridges_f32(b->chain, &ends, x);
-        return;
+        s->train(s->ctx, step, b->rows, b->x0, b->xm);
+        return coupled(b, x, err);
     }
-    b->source->train(b->source->ctx, step, b->rows * b->bridges, b->x0, b->xm);
+    s->train(s->ctx, step, b->rows * b->bridges, b->x0, b->xm);
     for (int64_t k = 0; k < b->bridges; k++) {
         const wm_ends_f32 ends = ends_of(b, k * b->rows);
 
         for (int64_t side = 0; side < 2; side++)
-            wm_chain_waymark_f32(b->chain, k + side, &ends, x + (2 * k + side) * b->rows * dim);
+            wm_chain_waymark_f32(b->chain, k + side, &ends, to + (2 * k + side) * b->rows * dim);
     }
+    return s->map ? s->map(s->ctx, 2 * b->bridges * b->rows, dim, to, x, err) : WM_OK;
 }
 
 /* A validation set smaller than a batch is walked round: rows come again, none is left out. */
@@ -99,26 +115,38 @@ static void valid_ends(wmi_batcher *b, int64_t i)
     }
 }
 
-void wmi_batcher_valid(wmi_batcher *b, int64_t i, float *x)
+wm_status wmi_batcher_valid(wmi_batcher *b, int64_t i, float *x, wm_error *err)
 {
-    const wm_ends_f32 ends = ends_of(b, 0);
-
     valid_ends(b, i);
-    wm_chain_bridges_f32(b->chain, &ends, x);
+    return coupled(b, x, err);
 }
 
-void wmi_batcher_train_waymarks(wmi_batcher *b, int64_t step, float *x)
+static wm_status waymarks(wmi_batcher *b, float *x, wm_error *err)
 {
+    const wmi_source *s = b->source;
     const wm_ends_f32 ends = ends_of(b, 0);
 
+    wm_chain_waymarks_f32(b->chain, &ends, s->map ? b->work : x);
+    return s->map ? s->map(s->ctx, (b->bridges + 1) * b->rows, s->dim, b->work, x, err) : WM_OK;
+}
+
+wm_status wmi_batcher_train_waymarks(wmi_batcher *b, int64_t step, float *x, wm_error *err)
+{
     b->source->train(b->source->ctx, step, b->rows, b->x0, b->xm);
-    wm_chain_waymarks_f32(b->chain, &ends, x);
+    return waymarks(b, x, err);
 }
 
-void wmi_batcher_valid_waymarks(wmi_batcher *b, int64_t i, float *x)
+wm_status wmi_batcher_valid_waymarks(wmi_batcher *b, int64_t i, float *x, wm_error *err)
 {
-    const wm_ends_f32 ends = ends_of(b, 0);
-
     valid_ends(b, i);
-    wm_chain_waymarks_f32(b->chain, &ends, x);
+    return waymarks(b, x, err);
+}
+
+wm_status wmi_source_valid_rows(const wmi_source *s, int64_t first, int64_t n, float *work,
+                                float *x, wm_error *err)
+{
+    float *x0 = s->map ? work : x, *xm = work + (s->map ? n * s->dim : 0);
+
+    s->valid(s->ctx, first, n, x0, xm);
+    return s->map ? s->map(s->ctx, n, s->dim, x0, x, err) : WM_OK;
 }

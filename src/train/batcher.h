@@ -17,6 +17,9 @@ typedef struct wmi_source {
     /* Rows first .. first + rows of the validation set; the same ends at every call. */
     void (*valid)(void *ctx, int64_t first, int64_t rows, float *x0, float *xm);
     void *ctx;
+    /* Where the ends are in the z-space of an invertible map: from waymarks there to rows that the
+     * bridges see, (n, dim) both. NULL: the ends are rows of that kind already. */
+    wm_map_f32 *map;
 } wmi_source;
 
 typedef enum wmi_batch_form {
@@ -33,12 +36,20 @@ WM_MUST_CHECK wm_status wmi_batcher_new(wmi_batcher **out, const wm_chain *chain
 void wmi_batcher_free(wmi_batcher *b);
 int64_t wmi_batcher_valid_batches(const wmi_batcher *b); /* whole ones, at least 1 */
 
+/* What fails is the map of the source. */
+
 /* x (m, 2 rows, dim): for bridge k the rows of waymark k, then those of waymark k + 1. */
-void wmi_batcher_train(wmi_batcher *b, int64_t step, float *x);
+WM_MUST_CHECK wm_status wmi_batcher_train(wmi_batcher *b, int64_t step, float *x, wm_error *err);
 /* The same of validation batch i; always coupled. */
-void wmi_batcher_valid(wmi_batcher *b, int64_t i, float *x);
+WM_MUST_CHECK wm_status wmi_batcher_valid(wmi_batcher *b, int64_t i, float *x, wm_error *err);
 /* x (m + 1, rows, dim): all waymarks once, for the multinomial objective. */
-void wmi_batcher_train_waymarks(wmi_batcher *b, int64_t step, float *x);
-void wmi_batcher_valid_waymarks(wmi_batcher *b, int64_t i, float *x);
+WM_MUST_CHECK wm_status wmi_batcher_train_waymarks(wmi_batcher *b, int64_t step, float *x,
+                                                   wm_error *err);
+WM_MUST_CHECK wm_status wmi_batcher_valid_waymarks(wmi_batcher *b, int64_t i, float *x,
+                                                   wm_error *err);
+/* Rows first .. first + n of the validation set at the data's end: x (n, dim); work (2, n,
+ * dim). */
+WM_MUST_CHECK wm_status wmi_source_valid_rows(const wmi_source *source, int64_t first, int64_t n,
+                                              float *work, float *x, wm_error *err);
 
 #endif

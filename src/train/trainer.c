@@ -11,7 +11,7 @@
 #include "base/speak.h"
 #include "base/sums.h"
 #include "engine/program.h"
-#include "train/checkpoint.h"
+#include "train/train_state.h"
 
 void wmi_train_opts_init(wmi_train_opts *opts)
 {
@@ -38,7 +38,7 @@ typedef struct whole_ratio {
     wmi_graph *graph;
     wmi_program *program;
     wmi_node *scores;  /* (m, KL_ROWS) */
-    float *x, *unused; /* the program's input; where the source puts its xm */
+    float *x, *work;   /* the program's input; (2, KL_ROWS, dim) for the source */
 } whole_ratio;
 
 /* One training run: the compiled step and what it changes. */
@@ -48,7 +48,7 @@ typedef struct trainer {
     const wmi_params *params;
     bool apart;      /* bridges share no parameter, and the objective judges them one by one */
     int64_t m, rows; /* bridges; trajectories of a bridge in a step */
-    int64_t average_every; /* steps between two updates of the average */
+    wmi_train_rates rates;
     wmi_batcher *batcher;
     wmi_graph *graph;
     wmi_program *program;
@@ -122,7 +122,7 @@ static wm_status open_whole_ratio(trainer *t, const wmi_model *model, const wmi_
                                 t->opts->knots ? wmi_input(w->graph, "knots", 2, knots) : NULL});
     if ((st = wmi_compile(&w->program, w->graph,
                           &(wmi_compile_opts){.outputs = &w->scores, .n_outputs = 1}, err)) ||
-        (st = wmi_alloc(&w->unused, KL_ROWS * dim, sizeof *w->unused, "rows", err)) ||
+        (st = wmi_alloc(&w->work, 2 * KL_ROWS * dim, sizeof *w->work, "rows", err)) ||
         (st = wmi_program_input(w->program, "x", &at, err)))
         return st;
     w->x = at;
@@ -149,43 +149,11 @@ static wm_status fill_constant_inputs(trainer *t, const wmi_model *model, wm_err
     return WM_OK;
 }
 
-/* Runs of entries with one learning rate, in order, gaps included: what Adam wants. */
-static wm_status make_adam(trainer *t, const wmi_params *params, wm_error *err)
+/* The rows of a training step into the program. */
+static wm_status draw_batch(trainer *t, int64_t step, wm_error *err)
 {
-    const int64_t entries = wmi_params_entries(params);
-    wmi_adam_group *groups = NULL;
-    wmi_adam_opts opts;
-    int64_t n = 0;
-    wm_status st = wmi_alloc(&groups, entries, sizeof *groups, "parameter groups", err);
-
-    if (st)
-        return st;
-    for (int64_t i = 0; i < entries; i++) {
-        const wmi_param_entry *e = wmi_params_entry(params, i);
-        const int64_t end =
-            i + 1 < entries ? wmi_params_entry(params, i + 1)->offset : wmi_params_count(params);
-        const bool constant = e->group == WMI_GROUP_CONSTANT,
-                   frozen = wmi_param_is_under(e->name, t->opts->frozen);
-        const double mult = frozen ? 0 : constant ? t->opts->lr_constants : 1;
-        const double decay = frozen || constant ? 0 : t->opts->weight_decay;
-
-        if (n && groups[n - 1].lr_mult == mult && groups[n - 1].decay == decay)
-            groups[n - 1].count = end - groups[n - 1].first;
-        else
-            groups[n++] = (wmi_adam_group){e->offset, end - e->offset, mult, decay};
-    }
-    wmi_adam_opts_init(&opts);
-    opts.clip = t->opts->clip;
-    st = wmi_adam_new(&t->state.adam, t->state.n, 32, groups, n, &opts, err);
-    wmi_free(groups);
-    return st;
-}
-
-static uint64_t hash(uint64_t h, const void *bytes, size_t n) /* FNV-1a */
-{
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
-    return h;
+    return is_multinomial(t) ? wmi_batcher_train_waymarks(t->batcher, step, t->x, err)
+                             : wmi_batcher_train(t->batcher, step, t->x, err);
 }
 
 /* What the bits of a run depend on, as a text: options, parameter names, and the first batch, which
@@ -193,28 +161,20 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n) /* FNV-1a */
 static wm_status describe(trainer *t, const wmi_params *params, wm_error *err)
 {
     const wmi_train_opts *o = t->opts;
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = wmi_hash_params(WMI_HASH_START, params);
     wm_status st = wmi_alloc(&t->settings, 512, 1, "settings", err);
 
     if (st)
         return st;
-    for (int64_t i = 0; i < wmi_params_entries(params); i++) {
-        const wmi_param_entry *e = wmi_params_entry(params, i);
-
-        h = hash(h, e->name, strlen(e->name));
-        h = hash(h, e->shape.dim, (size_t)e->shape.rank * sizeof *e->shape.dim);
-    }
-    if (is_multinomial(t))
-        wmi_batcher_train_waymarks(t->batcher, 0, t->x);
-    else
-        wmi_batcher_train(t->batcher, 0, t->x);
-    h = hash(h, t->x,
-             (size_t)((is_multinomial(t) ? t->m + 1 : 2 * t->m) * t->rows * t->source->dim) *
-                 sizeof *t->x);
+    if ((st = draw_batch(t, 0, err)))
+        return st;
+    h = wmi_hash(h, t->x,
+                 (size_t)((is_multinomial(t) ? t->m + 1 : 2 * t->m) * t->rows * t->source->dim) *
+                     sizeof *t->x);
     if (o->start)
-        h = hash(h, o->start, (size_t)t->state.n * sizeof *o->start);
+        h = wmi_hash(h, o->start, (size_t)t->state.n * sizeof *o->start);
     if (o->frozen)
-        h = hash(h, o->frozen, strlen(o->frozen));
+        h = wmi_hash(h, o->frozen, strlen(o->frozen));
     snprintf(t->settings, 512,
              "objective=%s form=%d batch=%" PRId64 " iterations=%" PRId64 " eval_every=%" PRId64
              " lr=%.17g constants=%.17g schedule=%d warmup=%" PRId64
@@ -247,15 +207,6 @@ static wm_status check_opts(const trainer *t, wm_error *err)
     return WM_OK;
 }
 
-/* Neighbouring steps differ little: every 8th is enough for an average over 100 steps or more, and
- * costs an eighth. Its decay is that of so many steps. */
-static int64_t steps_per_average(double decay)
-{
-    const double memory = decay < 1 ? 1 / (1 - decay) : 1; /* steps */
-
-    return memory >= 128 ? 8 : memory >= 16 ? (int64_t)(memory / 16) : 1;
-}
-
 static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_params *params,
                               const wm_chain *chain, wm_error *err)
 {
@@ -265,10 +216,13 @@ static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_para
     t->params = params;
     t->apart = t->opts->objective == WMI_LOGISTIC &&
                !(model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET | WMI_TERM_SEPARABLE));
-    s->n = wmi_params_count(params);
-    s->n_bridges = t->m;
-    s->best_loss = INFINITY;
+    t->rates = (wmi_train_rates){.constants = t->opts->lr_constants,
+                                 .weight_decay = t->opts->weight_decay,
+                                 .clip = t->opts->clip,
+                                 .average = t->opts->average,
+                                 .frozen = t->opts->frozen};
     if ((st = check_opts(t, err)) ||
+        (st = wmi_train_state_open(s, params, t->m, &t->rates, err)) ||
         (st = wmi_batcher_new(&t->batcher, chain, t->source, t->rows, t->opts->form, err)) ||
         (st = wmi_graph_new(&t->graph, WMI_F32, params, err)))
         return st;
@@ -280,18 +234,8 @@ static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_para
                                               .param_grads = true,
                                               .frozen = t->opts->frozen},
                           err)) ||
-        (st = wmi_alloc(&s->theta, s->n, sizeof *s->theta, "parameters", err)) ||
-        (st = wmi_alloc(&s->best, s->n, sizeof *s->best, "best parameters", err)) ||
         (st = wmi_alloc(&t->grad, s->n, sizeof *t->grad, "gradient", err)) ||
-        (st = wmi_alloc(&s->best_eval, 3 * t->m, sizeof *s->best_eval, "evaluation", err)) ||
-        (st = wmi_alloc(&s->saturated, t->m, sizeof *s->saturated, "evaluation", err)) ||
-        (st = wmi_alloc(&t->eval, t->m, sizeof *t->eval, "evaluation", err)) ||
-        (st = make_adam(t, params, err)))
-        return st;
-    t->average_every = steps_per_average(t->opts->average);
-    if (t->opts->average > 0 &&
-        (st = wmi_average_new(&s->average, s->n, pow(t->opts->average, (double)t->average_every),
-                              WMI_AVERAGE_CORRECTED, err)))
+        (st = wmi_alloc(&t->eval, t->m, sizeof *t->eval, "evaluation", err)))
         return st;
     if (t->opts->start)
         memcpy(s->theta, t->opts->start, (size_t)s->n * sizeof *s->theta);
@@ -308,16 +252,11 @@ static void close_trainer(trainer *t)
 {
     wmi_program_free(t->whole.program);
     wmi_graph_free(t->whole.graph);
-    wmi_free(t->whole.unused);
+    wmi_free(t->whole.work);
     wmi_program_free(t->program);
     wmi_graph_free(t->graph);
     wmi_batcher_free(t->batcher);
-    wmi_adam_free(t->state.adam);
-    wmi_average_free(t->state.average);
-    wmi_free(t->state.theta);
-    wmi_free(t->state.best);
-    wmi_free(t->state.best_eval);
-    wmi_free(t->state.saturated);
+    wmi_train_state_close(&t->state);
     wmi_free(t->grad);
     wmi_free(t->eval);
     wmi_free(t->settings);
@@ -358,11 +297,9 @@ static wm_status evaluate(trainer *t, double *loss, wm_error *err)
     *loss = 0;
     wmi_program_step(t->program, t->opts->seed, (uint64_t)t->state.step, false);
     for (int64_t i = 0; i < batches; i++) {
-        if (is_multinomial(t))
-            wmi_batcher_valid_waymarks(t->batcher, i, t->x);
-        else
-            wmi_batcher_valid(t->batcher, i, t->x);
-        if ((st = wmi_program_forward(t->program, err)))
+        st = is_multinomial(t) ? wmi_batcher_valid_waymarks(t->batcher, i, t->x, err)
+                               : wmi_batcher_valid(t->batcher, i, t->x, err);
+        if (st || (st = wmi_program_forward(t->program, err)))
             return st;
         *loss += wmi_program_scalar(t->program, t->loss) / (double)batches;
         add_batch(t);
@@ -389,8 +326,8 @@ static wm_status estimate_kl(trainer *t, double *kl, wm_error *err)
         const float *s;
         wm_status st;
 
-        t->source->valid(t->source->ctx, first, count, t->whole.x, t->whole.unused);
-        if ((st = wmi_program_forward(t->whole.program, err)))
+        if ((st = wmi_source_valid_rows(t->source, first, count, t->whole.work, t->whole.x, err)) ||
+            (st = wmi_program_forward(t->whole.program, err)))
             return st;
         s = wmi_program_value(t->whole.program, t->whole.scores);
         for (int64_t k = 0; k < t->m; k++)
@@ -525,16 +462,13 @@ static wm_status take_step(trainer *t, const wmi_lr_schedule *schedule, wm_error
     wmi_train_state *s = &t->state;
     wm_status st;
 
-    if (is_multinomial(t))
-        wmi_batcher_train_waymarks(t->batcher, s->step, t->x);
-    else
-        wmi_batcher_train(t->batcher, s->step, t->x);
+    if ((st = draw_batch(t, s->step, err)))
+        return st;
     wmi_program_step(t->program, t->opts->seed, (uint64_t)s->step, true);
     if ((st = wmi_program_backward(t->program, err)) ||
         (st = wmi_adam_step_f32(s->adam, wmi_lr_at(schedule, s->step), t->grad, s->theta, err)))
         return st;
-    if (s->average && s->step % t->average_every == 0) /* the first step is always in it */
-        wmi_average_update_f32(s->average, s->theta);
+    wmi_train_state_average(s, &t->rates);
     s->train_sum += wmi_program_scalar(t->program, t->loss);
     s->train_steps++;
     s->step++;

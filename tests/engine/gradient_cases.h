@@ -482,6 +482,58 @@ static wmi_node *attention_self(scene *s)
     return wmi_attention(s->g, x, x, x);
 }
 
+/* ---- cases: flows ---- */
+
+/* Six numbers and their splines of `bins` bins; raw values up to 1.2 bend them well away from the
+ * identity, and no number is near a knot by chance of the seed. */
+static wmi_node *rq_case(scene *s, double lo, double hi, int bins, bool inverse)
+{
+    wmi_node *x = either_sign(s, lo, hi, DIMS(3, 2)), *raw;
+    raw = any(s, DIMS(3, 2 * (3 * bins - 1)));
+    s->arg[s->n_args - 1].may_vanish = lo > 3 || bins == 1;
+    return wmi_rq_coupling(s->g, x, raw, (wmi_rq_coupling_attr){bins, 3, inverse});
+}
+
+BUILD(rq_coupling_plain, rq_case(s, 0.1, 2.9, 5, false))
+BUILD(rq_coupling_inverse, rq_case(s, 0.1, 2.9, 5, true))
+BUILD(rq_coupling_outside, rq_case(s, 3.1, 6, 5, false))
+BUILD(rq_coupling_inverse_outside, rq_case(s, 3.1, 6, 5, true))
+BUILD(rq_coupling_one_bin, rq_case(s, 0.1, 2.9, 1, false))
+BUILD(rq_coupling_two_bins, rq_case(s, 0.1, 2.9, 2, true))
+
+/* 34 numbers: two tiles and a part of one. */
+static wmi_node *rq_tiles(scene *s, bool inverse)
+{
+    wmi_node *x = either_sign(s, 0.1, 3.5, DIMS(17, 2));
+    return wmi_rq_coupling(s->g, x, any(s, DIMS(17, 2 * 11)),
+                           (wmi_rq_coupling_attr){4, 3, inverse});
+}
+
+BUILD(rq_coupling_tiles, rq_tiles(s, false))
+BUILD(rq_coupling_inverse_tiles, rq_tiles(s, true))
+
+static const double lu_sign[] = {1, -1, -1, 1}, lu_order[] = {2, 0, 3, 1};
+
+static wmi_node *lu_case(scene *s, bool scaled)
+{
+    wmi_node *lu = any(s, DIMS(4, 4)), *log_diag = any(s, DIMS(4));
+    wmi_node *scale = scaled ? any(s, DIMS(4)) : NULL, *sign = constant(s, lu_sign, DIMS(4));
+    return wmi_lu_matrix(s->g, lu, log_diag, sign, constant(s, lu_order, DIMS(4)), scale);
+}
+
+BUILD(lu_matrix_plain, lu_case(s, false))
+BUILD(lu_matrix_scaled, lu_case(s, true))
+
+static wmi_node *edge_case(scene *s, int64_t kh, int64_t kw, int64_t h, int64_t w)
+{
+    wmi_node *taps = any(s, DIMS(kh, kw, 2));
+    return wmi_edge_bias(s->g, taps, any(s, DIMS(2)), h, w);
+}
+
+BUILD(edge_bias_plain, edge_case(s, 3, 3, 4, 3))
+BUILD(edge_bias_pixel, edge_case(s, 3, 3, 1, 1))
+BUILD(edge_bias_flat, edge_case(s, 5, 3, 2, 4))
+
 /* ---- cases: heads ---- */
 
 static wmi_node *quadratic_case(scene *s, int64_t groups, wmi_quadratic_kind kind)
@@ -529,6 +581,70 @@ static wmi_node *additive_case(scene *s, int64_t groups, double lo, double hi)
 BUILD(additive_plain, additive_case(s, 3, 0.01, 0.95))
 BUILD(additive_shared, additive_case(s, 1, 0.01, 0.95))
 BUILD(additive_tails, additive_case(s, 3, 1.05, 4))
+
+/* ---- cases: invertible maps ---- */
+
+static wmi_node *lower_plain(scene *s)
+{
+    wmi_node *below = any(s, DIMS(4, 4));
+    return wmi_lower(s->g, below, any(s, DIMS(4)));
+}
+
+BUILD(rq_knots_plain, wmi_rq_knots(s->g, either_sign(s, 0, 3, DIMS(3, 14)), 2))
+BUILD(rq_knots_many, wmi_rq_knots(s->g, either_sign(s, 0, 2, DIMS(2, 19, 8)), 3))
+BUILD(rq_knots_one_bin, wmi_rq_knots(s->g, any(s, DIMS(2, 2)), 3))
+
+static wmi_node *rq_knots_one(scene *s)
+{
+    wmi_node *nd = rq_knots_one_bin(s);
+    last_may_vanish(s); /* one bin has nowhere to move */
+    return nd;
+}
+
+/* Increasing knots in random places, for `splines` splines of `bins` bins on [-2, 2]; x_k and y_k
+ * are 4 / bins apart but for a quarter of that, so that no step of a difference leaves a bin. */
+static wmi_node *rq_knots_values(scene *s, int rank, const int64_t *dim, int64_t bins)
+{
+    wmi_node *nd = either_sign(s, 0, 0.25, rank, dim);
+    argument *a = &s->arg[s->n_args - 1];
+    for (int64_t i = 0; i < a->leaf->n; i++) {
+        const int64_t j = i % (3 * (bins + 1)), k = j % (bins + 1);
+        const bool end = k == 0 || k == bins;
+        if (j < 2 * (bins + 1))
+            a->x[i] = -2 + 4.0 / (double)bins * ((double)k + (end ? 0 : a->x[i]));
+        else
+            a->x[i] = end ? 1 : 0.3 + 8 * fabs(a->x[i]);
+    }
+    return nd;
+}
+
+/* x stays 0.01 clear of the ends, where the slope of the log-derivative jumps; within, it is kept
+ * 1e-3 clear of knots, on both axes. */
+static wmi_node *rq_spline_case(scene *s, int64_t bins, bool by_element, double lo, double hi,
+                                bool inverse)
+{
+    const int64_t d = 19, stride = 3 * (bins + 1);
+    wmi_node *x = either_sign(s, lo, hi, DIMS(3, d)), *at;
+    argument *ax = &s->arg[s->n_args - 1], *ak;
+    at = by_element ? rq_knots_values(s, DIMS(3, d, stride), bins)
+                    : rq_knots_values(s, DIMS(d, stride), bins);
+    ak = &s->arg[s->n_args - 1];
+    ak->may_vanish = lo > 2;
+    for (int64_t i = 0; i < 3 * d; i++) {
+        const double *t = ak->x + (by_element ? i : i % d) * stride + (inverse ? bins + 1 : 0);
+        for (int64_t k = 0; k <= bins; k++)
+            if (fabs(ax->x[i] - t[k]) < 1e-3)
+                ax->x[i] = t[k] + (k < bins ? 2e-3 : -2e-3);
+    }
+    return wmi_rq_spline(s->g, x, at, inverse);
+}
+
+BUILD(rq_spline_columns, rq_spline_case(s, 5, false, 0, 1.99, false))
+BUILD(rq_spline_elements, rq_spline_case(s, 5, true, 0, 1.99, false))
+BUILD(rq_spline_tails, rq_spline_case(s, 2, false, 2.01, 5, false))
+BUILD(rq_spline_inverse_columns, rq_spline_case(s, 5, false, 0, 1.99, true))
+BUILD(rq_spline_inverse_elements, rq_spline_case(s, 5, true, 0, 1.99, true))
+BUILD(rq_spline_inverse_tails, rq_spline_case(s, 2, true, 2.01, 5, true))
 
 /* ---- cases: losses ---- */
 
@@ -660,6 +776,19 @@ static const test_case cases[] = {
     {"scale_shift", "pool, per channel, residual", scale_shift_pool_channel},
     {"attention", "plain", attention_plain},
     {"attention", "same node thrice", attention_self},
+    {"rq_coupling", "plain", rq_coupling_plain},
+    {"rq_coupling", "inverse", rq_coupling_inverse},
+    {"rq_coupling", "outside", rq_coupling_outside},
+    {"rq_coupling", "inverse, outside", rq_coupling_inverse_outside},
+    {"rq_coupling", "one bin", rq_coupling_one_bin},
+    {"rq_coupling", "two bins, inverse", rq_coupling_two_bins},
+    {"rq_coupling", "several tiles", rq_coupling_tiles},
+    {"rq_coupling", "several tiles, inverse", rq_coupling_inverse_tiles},
+    {"lu_matrix", "plain", lu_matrix_plain},
+    {"lu_matrix", "scaled rows", lu_matrix_scaled},
+    {"edge_bias", "plain", edge_bias_plain},
+    {"edge_bias", "one pixel", edge_bias_pixel},
+    {"edge_bias", "large window", edge_bias_flat},
     {"quadratic", "psd", quadratic_psd},
     {"quadratic", "psd, shared x", quadratic_psd_shared},
     {"quadratic", "symmetric", quadratic_symmetric},
@@ -674,6 +803,16 @@ static const test_case cases[] = {
     {"additive", "plain", additive_plain},
     {"additive", "shared x", additive_shared},
     {"additive", "tails", additive_tails},
+    {"lower", "plain", lower_plain},
+    {"rq_knots", "plain", rq_knots_plain},
+    {"rq_knots", "more rows than lanes", rq_knots_many},
+    {"rq_knots", "one bin", rq_knots_one},
+    {"rq_spline", "columns", rq_spline_columns},
+    {"rq_spline", "elements", rq_spline_elements},
+    {"rq_spline", "tails", rq_spline_tails},
+    {"rq_spline", "inverse, columns", rq_spline_inverse_columns},
+    {"rq_spline", "inverse, elements", rq_spline_inverse_elements},
+    {"rq_spline", "inverse, tails", rq_spline_inverse_tails},
     {"logistic_loss", "plain", logistic_plain},
     {"logistic_loss", "weights", logistic_weights},
     {"nwj_loss", "plain", nwj_plain},

@@ -385,7 +385,8 @@ static void parameters_are_differentiated(void **state)
     x = wmi_input(g, "x", DIMS(5, 3));
     w = wmi_param(g, "w");
     h = wmi_tanh(g, wmi_dense(g, x, w, wmi_param(g, "b")));
-    loss = wmi_sum(g, wmi_matmul(g, h, wmi_exp(g, w), false, true), WMI_ALL_AXES);
+    /* asked for again by name: one node, or one reader's gradient would be lost */
+    loss = wmi_sum(g, wmi_matmul(g, h, wmi_exp(g, wmi_param(g, "w")), false, true), WMI_ALL_AXES);
     assert_ok(wmi_compile(&p, g,
                           &(wmi_compile_opts){
                               .outputs = &loss, .n_outputs = 1, .loss = loss, .param_grads = true},

@@ -31,7 +31,7 @@ static void valid(void *ctx, int64_t first, int64_t rows, float *x0, float *xm)
     fill(first, rows, x0, xm);
 }
 
-static const wmi_source source = {DIM, 50, N_VALID, train, valid, NULL};
+static const wmi_source source = {DIM, 50, N_VALID, train, valid, NULL, NULL};
 
 static wm_chain *chain_new(wm_alphas *alphas)
 {
@@ -64,7 +64,7 @@ static void coupled_bridges_share_trajectories(void **state)
 
     (void)state;
     assert_ok(wmi_batcher_new(&b, chain, &source, ROWS, WMI_BATCH_COUPLED, &err), err);
-    wmi_batcher_train(b, 2, x);
+    assert_ok(wmi_batcher_train(b, 2, x, &err), err);
     for (int k = 0; k < BRIDGES; k++)
         for (int side = 0; side < 2; side++)
             for (int i = 0; i < ROWS; i++)
@@ -83,7 +83,7 @@ static void spread_bridges_share_none(void **state)
 
     (void)state;
     assert_ok(wmi_batcher_new(&b, chain, &source, ROWS, WMI_BATCH_SPREAD, &err), err);
-    wmi_batcher_train(b, 1, x);
+    assert_ok(wmi_batcher_train(b, 1, x, &err), err);
     for (int k = 0; k < BRIDGES; k++)
         for (int side = 0; side < 2; side++)
             for (int i = 0; i < ROWS; i++)
@@ -104,14 +104,60 @@ static void validation_walks_round(void **state)
     (void)state;
     assert_ok(wmi_batcher_new(&b, chain, &source, ROWS, WMI_BATCH_COUPLED, &err), err);
     assert_int_equal(wmi_batcher_valid_batches(b), 2);
-    wmi_batcher_valid(b, 2, x); /* rows 8, 9, 0, 1 */
+    assert_ok(wmi_batcher_valid(b, 2, x, &err), err); /* rows 8, 9, 0, 1 */
     for (int i = 0; i < ROWS; i++)
         assert_waymark(x + i * DIM, 0, (8 + i) % N_VALID);
-    wmi_batcher_valid_waymarks(b, 0, all);
+    assert_ok(wmi_batcher_valid_waymarks(b, 0, all, &err), err);
     for (int k = 0; k <= BRIDGES; k++)
         for (int i = 0; i < ROWS; i++)
             assert_waymark(all + (k * ROWS + i) * DIM, a.alpha[k], i);
     wmi_batcher_free(b);
+    wm_chain_free(chain);
+}
+
+/* x = 2 z + 1. */
+static wm_status twice(void *ctx, int64_t n, int64_t dim, float *z, float *x, wm_error *err)
+{
+    (void)ctx;
+    (void)err;
+    for (int64_t i = 0; i < n * dim; i++)
+        x[i] = 2 * z[i] + 1;
+    return WM_OK;
+}
+
+static void waymarks_are_mapped(void **state)
+{
+    const wmi_source mapped = {DIM, 50, N_VALID, train, valid, NULL, twice};
+    enum { ALL = BRIDGES * 2 * ROWS * DIM, ONCE = (BRIDGES + 1) * ROWS * DIM };
+    float plain[ALL], x[ALL], work[2 * ROWS * DIM];
+    wm_alphas a;
+    wm_chain *chain = chain_new(&a);
+    wm_error err;
+
+    (void)state;
+    for (int form = WMI_BATCH_COUPLED; form <= WMI_BATCH_SPREAD; form++) {
+        wmi_batcher *b[2];
+
+        assert_ok(wmi_batcher_new(&b[0], chain, &source, ROWS, (wmi_batch_form)form, &err), err);
+        assert_ok(wmi_batcher_new(&b[1], chain, &mapped, ROWS, (wmi_batch_form)form, &err), err);
+        assert_ok(wmi_batcher_train(b[0], 3, plain, &err), err);
+        assert_ok(wmi_batcher_train(b[1], 3, x, &err), err);
+        for (int i = 0; i < ALL; i++)
+            assert_near((double)x[i], 2 * (double)plain[i] + 1, 1e-3);
+        assert_ok(wmi_batcher_valid(b[0], 1, plain, &err), err);
+        assert_ok(wmi_batcher_valid(b[1], 1, x, &err), err);
+        for (int i = 0; i < ALL; i++)
+            assert_near((double)x[i], 2 * (double)plain[i] + 1, 1e-3);
+        assert_ok(wmi_batcher_train_waymarks(b[0], 3, plain, &err), err);
+        assert_ok(wmi_batcher_train_waymarks(b[1], 3, x, &err), err);
+        for (int i = 0; i < ONCE; i++)
+            assert_near((double)x[i], 2 * (double)plain[i] + 1, 1e-3);
+        wmi_batcher_free(b[0]);
+        wmi_batcher_free(b[1]);
+    }
+    assert_ok(wmi_source_valid_rows(&mapped, 2, ROWS, work, x, &err), err);
+    for (int i = 0; i < ROWS; i++)
+        assert_near((double)x[i * DIM], 2 * (2 + i) + 1, 0);
     wm_chain_free(chain);
 }
 
@@ -133,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(coupled_bridges_share_trajectories),
+        cmocka_unit_test(waymarks_are_mapped),
         cmocka_unit_test(spread_bridges_share_none),
         cmocka_unit_test(validation_walks_round),
         cmocka_unit_test(an_empty_batch_is_refused),

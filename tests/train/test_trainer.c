@@ -56,7 +56,7 @@ typedef struct outcome {
 
 static outcome run(problem p, const wmi_train_opts *opts)
 {
-    wmi_source source = {DIM, 5000, N_VALID, train, valid, &p};
+    wmi_source source = {DIM, 5000, N_VALID, train, valid, &p, NULL};
     outcome o = {.st = WM_OK};
     wm_spacing spacing;
     wm_alphas alphas;

@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <cblas.h>
 #include <limits.h>
+#include <string.h>
+
+#include "waymark/version.h"
 
 /* Dimensions beyond int would need 2^31 elements along one axis; the planner refuses such shapes
  * (WMI_MAX_DIM), so this is our mistake and not input. */
@@ -28,6 +31,26 @@ static int leading(int64_t v) /* BLAS wants at least 1 even for empty matrices *
               narrow(m), narrow(n), narrow(k), alpha, a, leading(lda), b, leading(ldb), beta, c,   \
               leading(ldc));                                                                       \
     }
+
+/* Debian 12's OpenBLAS takes processors that came after it for the oldest it knows, whose products
+ * are several times slower. Its choice is made when it is loaded, by an environment variable. */
+const char *wm_blas_core(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    static const char *const old[] = {"Prescott", "Core2", "Nehalem", "Sandybridge"};
+    const char *core = openblas_get_corename();
+
+    for (size_t i = 0; i < sizeof old / sizeof *old; i++)
+        if (core && strcmp(core, old[i]) == 0) {
+            if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+                return "SkylakeX";
+            if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+                return "Haswell";
+        }
+#endif
+    return NULL;
+}
 
 GEMM(wmi_gemm_f32, cblas_sgemm, float)
 GEMM(wmi_gemm_f64, cblas_dgemm, double)

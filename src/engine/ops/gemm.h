@@ -22,14 +22,7 @@
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define GEMM_MAX_MR 12
 #else
-#define GEMM_MAX_MR                                                                                \
-    6 /* One row of n reals into panels `stride` reals apart, filled up with zeros: then the       \
-       * columns of many such rows can be either operand of gemm_tn() (lda = ldb = GEMM_NR).       \
-       * Elements are multiplied by (sign > 0 ? 1 : slope); with slope 1, sign is not read. A      \
-       * stride that is no power of two keeps the panels from meeting in L1. */
-void VNAME(pack_row)(int64_t n, const real *row, const real *sign, real slope, int64_t stride,
-                     real *to);
-
+#define GEMM_MAX_MR 6
 #endif
 enum { GEMM_MR = GEMM_MAX_MR, GEMM_NR = 2 * VL };
 

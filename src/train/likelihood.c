@@ -1,0 +1,337 @@
+/* likelihood.c - the loop of maximum likelihood: rows of an epoch's permutation, gradient of the
+ * mean -log q, Adam; evaluate, keep the best, checkpoint. The start is evaluated too, so that a fit
+ * never ends below it. */
+#include "train/likelihood.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "base/speak.h"
+#include "engine/program.h"
+#include "train/train_state.h"
+
+enum { FROZEN_BYTES = 176 };
+
+void wmi_likelihood_opts_init(wmi_likelihood_opts *opts, wmi_noise_kind kind)
+{
+    const bool flow = kind == WMI_NOISE_FLOW;
+
+    *opts = (wmi_likelihood_opts){
+        .batch = flow ? 256 : 512,
+        .iterations = flow ? 20000 : 10000,
+        .patience = 30,
+        .lr = flow ? 1e-3 : 3e-4,
+        .schedule = WMI_LR_COSINE,
+        .warmup = flow ? 200 : 100,
+        .clip = flow ? 50 : 0,
+        .average = 0.995,
+        .seed = 1,
+        .checkpoint_seconds = 30,
+    };
+}
+
+typedef struct fit {
+    const wmi_likelihood_opts *opts;
+    const wmi_rows_source *source;
+    wmi_train_rates rates;
+    char frozen[FROZEN_BYTES]; /* what the noise declared as fixed */
+    int64_t rows, epoch;       /* rows of a step, steps of an epoch */
+    int64_t drawn;             /* the epoch that order holds, or -1 */
+    int64_t *order;            /* (n_train) */
+    wmi_graph *graph;
+    wmi_program *program;
+    wmi_node *log_q, *loss; /* (rows), scalar */
+    float *x, *grad;        /* (rows, dim), the program's input; (n) */
+    wmi_train_state state;
+    char *settings;
+} fit;
+
+/* ---- building ---- */
+
+static wm_status check_opts(const wmi_noise_opts *noise, const wmi_rows_source *source,
+                            const wmi_likelihood_opts *o, wm_error *err)
+{
+    if (source->dim != noise->dim)
+        return wmi_fail(err, WM_ESHAPE, "rows of %" PRId64 " columns for a noise of %" PRId64,
+                        source->dim, noise->dim);
+    if (source->n_train < 1 || source->n_valid < 1)
+        return wmi_fail(err, WM_EINVAL,
+                        "%" PRId64 " rows to train and %" PRId64
+                        " to validate: both need at least 1",
+                        source->n_train, source->n_valid);
+    if (o->iterations < 1 || o->batch < 1)
+        return wmi_fail(err, WM_EINVAL,
+                        "%" PRId64 " iterations of %" PRId64 " rows: both need at least 1",
+                        o->iterations, o->batch);
+    if (!(o->lr > 0) || !(o->clip >= 0))
+        return wmi_fail(err, WM_EINVAL,
+                        "learning rate %g must be positive, and clip %g not negative", o->lr,
+                        o->clip);
+    if (!(o->average >= 0 && o->average < 1))
+        return wmi_fail(err, WM_EINVAL, "decay %g of the weight average is not in [0, 1)",
+                        o->average);
+    return WM_OK;
+}
+
+/* Training rows of a step: batch `step` of its epoch's permutation. */
+static void draw_batch(fit *f, int64_t step)
+{
+    const int64_t epoch = step / f->epoch;
+
+    if (f->drawn != epoch) {
+        const wmi_rng root = wmi_rng_make(f->opts->seed, "likelihood order");
+        const wmi_rng rng = wmi_rng_sub(&root, (uint64_t)epoch);
+
+        wmi_rng_permutation(&rng, f->source->n_train, f->order);
+        f->drawn = epoch;
+    }
+    f->source->train(f->source->ctx, epoch, f->rows, f->order + step % f->epoch * f->rows, f->x);
+}
+
+/* What the bits of a run depend on: options, names of parameters, the start, and the first batch,
+ * which stands for data and seed. */
+static wm_status describe(fit *f, const wmi_params *params, wm_error *err)
+{
+    const wmi_likelihood_opts *o = f->opts;
+    uint64_t h = wmi_hash_params(WMI_HASH_START, params);
+    wm_status st = wmi_alloc(&f->settings, 512, 1, "settings", err);
+
+    if (st)
+        return st;
+    draw_batch(f, 0);
+    h = wmi_hash(h, f->x, (size_t)(f->rows * f->source->dim) * sizeof *f->x);
+    h = wmi_hash(h, f->state.theta, (size_t)f->state.n * sizeof *f->state.theta);
+    snprintf(f->settings, 512,
+             "likelihood batch=%" PRId64 " iterations=%" PRId64 " eval_every=%" PRId64
+             " patience=%" PRId64 " lr=%.17g schedule=%d warmup=%" PRId64
+             " clip=%.17g average=%.17g seed=%" PRIu64 " hash=%016" PRIx64,
+             o->batch, o->iterations, o->eval_every, o->patience, o->lr, (int)o->schedule,
+             o->warmup, o->clip, o->average, o->seed, h);
+    return WM_OK;
+}
+
+static wm_status open_fit(fit *f, const wmi_noise_opts *noise, const char *prefix,
+                          const wmi_params *params, const double *theta, wm_error *err)
+{
+    const int64_t dim = f->source->dim, x[] = {f->rows, dim};
+    wmi_node *outputs[2];
+    void *at;
+    wm_status st;
+
+    if (snprintf(f->frozen, sizeof f->frozen, "%s%sfixed/", prefix, *prefix ? "/" : "") >=
+        FROZEN_BYTES)
+        return wmi_fail(err, WM_EINVAL, "noise under '%.40s...': the name is too long", prefix);
+    f->rates = (wmi_train_rates){
+        .constants = 1, .clip = f->opts->clip, .average = f->opts->average, .frozen = f->frozen};
+    if ((st = wmi_train_state_open(&f->state, params, 1, &f->rates, err)) ||
+        (st = wmi_alloc(&f->grad, f->state.n, sizeof *f->grad, "gradient", err)) ||
+        (st = wmi_alloc(&f->order, f->source->n_train, sizeof *f->order, "order of rows", err)) ||
+        (st = wmi_graph_new(&f->graph, WMI_F32, params, err)))
+        return st;
+    for (int64_t i = 0; i < f->state.n; i++)
+        f->state.theta[i] = (float)theta[i];
+    outputs[0] = f->log_q =
+        wmi_noise_log_density(f->graph, prefix, noise, wmi_input(f->graph, "x", 2, x));
+    outputs[1] = f->loss = wmi_affine(f->graph, wmi_mean(f->graph, f->log_q, WMI_ALL_AXES), -1, 0);
+    if ((st = wmi_compile(&f->program, f->graph,
+                          &(wmi_compile_opts){.outputs = outputs,
+                                              .n_outputs = 2,
+                                              .loss = f->loss,
+                                              .param_grads = true,
+                                              .frozen = f->frozen},
+                          err)) ||
+        (st = wmi_program_input(f->program, "x", &at, err)))
+        return st;
+    f->x = at;
+    wmi_program_bind(f->program, f->state.theta, f->grad);
+    return describe(f, params, err);
+}
+
+static void close_fit(fit *f)
+{
+    wmi_program_free(f->program);
+    wmi_graph_free(f->graph);
+    wmi_train_state_close(&f->state);
+    wmi_free(f->grad);
+    wmi_free(f->order);
+    wmi_free(f->settings);
+}
+
+/* ---- evaluation ---- */
+
+/* Mean log-likelihood of the validation rows, all of them and each once; where the last batch is
+ * not full, rows of the one before stand behind it and are not counted. */
+static wm_status evaluate(fit *f, double *mean, wm_error *err)
+{
+    const int64_t n = f->source->n_valid, dim = f->source->dim;
+    double sum = 0;
+
+    wmi_program_step(f->program, f->opts->seed, (uint64_t)f->state.step, false);
+    for (int64_t first = 0; first < n; first += f->rows) {
+        const int64_t count = n - first < f->rows ? n - first : f->rows;
+        const float *log_q;
+        wm_status st;
+
+        f->source->valid(f->source->ctx, first, count, f->x);
+        for (int64_t i = count; i < f->rows && first == 0; i++)
+            memcpy(f->x + i * dim, f->x, (size_t)dim * sizeof *f->x);
+        if ((st = wmi_program_forward(f->program, err)))
+            return st;
+        log_q = wmi_program_value(f->program, f->log_q);
+        for (int64_t i = 0; i < count; i++)
+            sum += (double)log_q[i];
+    }
+    *mean = sum / (double)n;
+    return WM_OK;
+}
+
+/* With the average in the place of the parameters, where there is one by now. */
+static wm_status evaluate_and_keep(fit *f, wm_error *err)
+{
+    wmi_train_state *s = &f->state;
+    const bool swap = s->average && s->average->count > 0;
+    double valid = NAN;
+    wm_status st;
+
+    if (swap)
+        wmi_average_swap_in_f32(s->average, s->theta);
+    if (!(st = evaluate(f, &valid, err))) {
+        s->stale += s->step > 0;
+        if (-valid < s->best_loss) { /* not where valid is NaN */
+            s->best_loss = -valid;
+            s->best_step = s->step;
+            s->stale = 0;
+            memcpy(s->best, s->theta, (size_t)s->n * sizeof *s->best);
+        }
+    }
+    if (swap)
+        wmi_average_swap_out_f32(s->average, s->theta);
+    if (st)
+        return st;
+    if (s->step == 0 && !isfinite(valid))
+        return wmi_fail(err, WM_EDIVERGED,
+                        "the start has a log-likelihood of %g on the validation rows", valid);
+    if (f->opts->on_eval)
+        f->opts->on_eval(f->opts->on_eval_ctx,
+                         &(wmi_likelihood_eval){
+                             .step = s->step,
+                             .train = s->train_steps ? -s->train_sum / (double)s->train_steps : NAN,
+                             .valid = valid});
+    s->train_sum = 0;
+    s->train_steps = 0;
+    return WM_OK;
+}
+
+/* ---- the loop ---- */
+
+static wm_status take_step(fit *f, const wmi_lr_schedule *schedule, wm_error *err)
+{
+    wmi_train_state *s = &f->state;
+    wm_status st;
+
+    draw_batch(f, s->step);
+    wmi_program_step(f->program, f->opts->seed, (uint64_t)s->step, true);
+    if ((st = wmi_program_backward(f->program, err)) ||
+        (st = wmi_adam_step_f32(s->adam, wmi_lr_at(schedule, s->step), f->grad, s->theta, err)))
+        return st;
+    wmi_train_state_average(s, &f->rates);
+    s->train_sum += wmi_program_scalar(f->program, f->loss);
+    s->train_steps++;
+    s->step++;
+    return WM_OK;
+}
+
+static bool out_of_patience(const fit *f)
+{
+    return f->opts->patience > 0 && f->state.stale >= f->opts->patience;
+}
+
+static bool asked_to_end(const fit *f, double elapsed)
+{
+    return (f->opts->stop && *f->opts->stop) ||
+           (f->opts->time_limit > 0 && elapsed >= f->opts->time_limit);
+}
+
+static wm_status loop(fit *f, wmi_likelihood_result *r, wm_error *err)
+{
+    const wmi_likelihood_opts *o = f->opts;
+    wmi_train_state *s = &f->state;
+    const int64_t eval_every = o->eval_every > 0 ? o->eval_every : f->epoch;
+    const wmi_lr_schedule schedule = {o->schedule, o->lr, o->iterations, o->warmup};
+    const double start = wmi_clock(o->sink), before = s->seconds;
+    double saved = start;
+    wmi_progress progress;
+    wm_status st = WM_OK;
+
+    wmi_progress_start(&progress, o->sink, "steps", s->step, o->iterations);
+    if (s->step == 0 && (st = evaluate_and_keep(f, err)))
+        return st;
+    while (s->step < o->iterations && !out_of_patience(f)) {
+        double now;
+        bool leave;
+
+        if ((st = take_step(f, &schedule, err)))
+            break;
+        if ((s->step % eval_every == 0 || s->step == o->iterations) &&
+            (st = evaluate_and_keep(f, err)))
+            break;
+        now = wmi_clock(o->sink);
+        s->seconds = before + now - start;
+        leave = s->step == o->iterations || out_of_patience(f) || asked_to_end(f, now - start);
+        if (o->checkpoint && (leave || now - saved >= o->checkpoint_seconds)) {
+            if ((st = wmi_checkpoint_save(o->checkpoint, s, f->settings, err)))
+                break;
+            saved = now;
+        }
+        if (leave)
+            break;
+        wmi_progress_update(&progress, s->step, "log-likelihood %.3f, best held out %.3f",
+                            -wmi_program_scalar(f->program, f->loss), -s->best_loss);
+    }
+    wmi_progress_finish(&progress, s->step, "best held-out log-likelihood %.3f", -s->best_loss);
+    r->finished = s->step == o->iterations || out_of_patience(f);
+    return st;
+}
+
+wm_status wmi_likelihood_fit(const wmi_noise_opts *noise, const char *prefix,
+                             const wmi_params *params, const wmi_rows_source *source,
+                             const wmi_likelihood_opts *opts, double *theta,
+                             wmi_likelihood_result *result, wm_error *err)
+{
+    fit f = {.opts = opts, .source = source, .drawn = -1};
+    bool found = false;
+    wm_status st;
+
+    *result = (wmi_likelihood_result){0};
+    if ((st = check_opts(noise, source, opts, err)))
+        return st;
+    f.rows = opts->batch < source->n_train ? opts->batch : source->n_train;
+    f.epoch = source->n_train / f.rows;
+    if ((st = open_fit(&f, noise, prefix, params, theta, err)))
+        goto done;
+    if (opts->resume && opts->checkpoint) {
+        if ((st = wmi_checkpoint_load(opts->checkpoint, &f.state, f.settings, &found, err)))
+            goto done;
+        if (found) {
+            wmi_say(opts->sink, WM_LOG_INFO, "resumed at step %" PRId64, f.state.step);
+            if (opts->on_resume)
+                opts->on_resume(opts->on_eval_ctx, f.state.step);
+        }
+    }
+    if ((st = loop(&f, result, err)))
+        goto done;
+    result->steps = f.state.step;
+    result->best_step = f.state.best_step;
+    result->best = -f.state.best_loss;
+    result->seconds = f.state.seconds;
+    for (int64_t i = 0; i < f.state.n; i++)
+        theta[i] = (double)f.state.best[i];
+    st = wmi_noise_finish(noise, prefix, params, theta, err);
+done:
+    close_fit(&f);
+    return st;
+}

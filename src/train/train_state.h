@@ -1,0 +1,32 @@
+/* train_state.h - making the state of a training run (checkpoint.h): what every loop of stochastic
+ * gradients over a parameter table needs. */
+#ifndef WMI_TRAIN_TRAIN_STATE_H
+#define WMI_TRAIN_TRAIN_STATE_H
+
+#include "engine/params.h"
+#include "train/checkpoint.h"
+
+typedef struct wmi_train_rates {
+    double constants;    /* times the learning rate, for WMI_GROUP_CONSTANT */
+    double weight_decay; /* of all but the constants and the frozen ones */
+    double clip;         /* norm that a gradient may have; 0: any */
+    double average;      /* decay of the weight average for each step; 0: none */
+    const char *frozen;  /* parameters whose name begins so keep their values; NULL: none */
+} wmi_train_rates;
+
+/* Arrays (theta, best, zeroed), Adam with its groups, the average. On failure, too, the state is to
+ * be closed. */
+WM_MUST_CHECK wm_status wmi_train_state_open(wmi_train_state *s, const wmi_params *params,
+                                             int64_t n_bridges, const wmi_train_rates *rates,
+                                             wm_error *err);
+void wmi_train_state_close(wmi_train_state *s);
+/* Takes theta into the average, if there is one and it is its turn after step s->step. */
+void wmi_train_state_average(wmi_train_state *s, const wmi_train_rates *rates);
+
+/* FNV-1a, for the text that tells whether a checkpoint is of the same run; starts as
+ * WMI_HASH_START. */
+#define WMI_HASH_START 0xcbf29ce484222325u
+uint64_t wmi_hash(uint64_t h, const void *bytes, size_t n);
+uint64_t wmi_hash_params(uint64_t h, const wmi_params *params); /* names and shapes */
+
+#endif
