@@ -22,6 +22,8 @@ typedef struct reproduce_settings {
     bool resume;                       /* from the checkpoints in it */
     double checkpoint_seconds;         /* between two of them */
     double time_limit;                 /* seconds of training for each fit; 0: none */
+    const char *data;                  /* folder of a data set, or NULL */
+    const char *only;                  /* names of rows, or NULL: all */
 } reproduce_settings;
 
 /* Starts as {.summary = a new one}; what is added is the caller's to free. */
@@ -41,6 +43,9 @@ WM_MUST_CHECK wm_status reproduce_peaked(reproduce_result *out, const reproduce_
 
 WM_MUST_CHECK wm_status reproduce_gaussian(reproduce_result *out,
                                            const reproduce_settings *settings, wm_error *err);
+
+WM_MUST_CHECK wm_status reproduce_mnist(reproduce_result *out, const reproduce_settings *settings,
+                                        wm_error *err);
 
 /* Frees table and figures, not the summary. */
 void reproduce_result_clear(reproduce_result *result);

@@ -1,0 +1,86 @@
+/* ebm_run.c - shared parts of the commands ebm, loglik and sample. */
+#include "ebm_run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "waymark/read.h"
+
+const char *const walk_kernel_names[] = {"nuts", "hmc", "mala", NULL};
+
+wm_status ebm_read(wm_data **out, const char *path, const cli_call *call, wm_error *err)
+{
+    wm_schema *schema = NULL;
+    wm_read_opts o;
+    wm_status st;
+
+    *out = NULL;
+    wm_read_opts_init(&o);
+    o.continuous = "all";
+    o.sink = call->sink;
+    if (!(st = wm_schema_new(&schema, err)))
+        st = wm_data_read(out, path, schema, &o, err);
+    wm_schema_free(schema);
+    return st;
+}
+
+wm_status ebm_open(wm_ebm **out, const cli_call *call, wm_error *err)
+{
+    const char *given = call->args[0];
+    char path[4096];
+    struct stat info;
+    const bool folder = stat(given, &info) == 0 && S_ISDIR(info.st_mode);
+
+    *out = NULL;
+    snprintf(path, sizeof path, "%s%s", given, folder ? "/model.safetensors" : "");
+    if (folder && stat(path, &info))
+        return opt_fail(
+            err, "%.180s: holds no model.safetensors; `waymark ebm DATA -o DIR` makes one", given);
+    return wm_ebm_load(out, path, err);
+}
+
+double ebm_bits(const wm_ebm_info *info, double loglik)
+{
+    return -loglik / ((double)info->dim * log(2));
+}
+
+void ebm_summary_loglik(wm_summary *s, const char *name, const wm_ebm_info *info, double loglik,
+                        double se)
+{
+    char key[64];
+
+    wm_summary_real(s, name, loglik);
+    snprintf(key, sizeof key, "%s_se", name);
+    wm_summary_real(s, key, se);
+    snprintf(key, sizeof key, "%s_bpd", name);
+    wm_summary_real(s, key, ebm_bits(info, loglik));
+}
+
+void walk_flags_init(walk_flags *f)
+{
+    wm_ebm_walk o;
+
+    wm_ebm_walk_init(&o);
+    *f = (walk_flags){
+        .chains = o.chains, .steps = o.steps, .depth = o.max_depth, .target = o.target_accept};
+}
+
+wm_status walk_opts(wm_ebm_walk *out, const walk_flags *f, cli_call *call, const char *checkpoint,
+                    wm_error *err)
+{
+    static const wm_kernel kernels[] = {WM_KERNEL_NUTS, WM_KERNEL_HMC, WM_KERNEL_MALA};
+
+    wm_ebm_walk_init(out);
+    out->chains = f->chains;
+    out->steps = f->steps;
+    out->kernel = kernels[f->kernel];
+    out->max_depth = f->depth;
+    out->target_accept = f->target;
+    out->seed = (uint64_t)call->common->seed;
+    out->resume = call->common->resume;
+    out->sink = call->sink;
+    out->stop = call->stop;
+    return wm_run_folder_path(&out->checkpoint, call->run, checkpoint, err);
+}

@@ -1,0 +1,67 @@
+/* ebm_run.h - what the commands about energy-based models share: reading rows, finding the model of
+ * a run, how log-likelihoods are said. */
+#ifndef WM_CLI_EBM_RUN_H
+#define WM_CLI_EBM_RUN_H
+
+#include "command.h"
+#include "waymark/ebm.h"
+
+/* Rows of a file, every column a number. */
+WM_MUST_CHECK wm_status ebm_read(wm_data **out, const char *path, const cli_call *call,
+                                 wm_error *err);
+/* The model of args[0]: a run folder or a model file. */
+WM_MUST_CHECK wm_status ebm_open(wm_ebm **out, const cli_call *call, wm_error *err);
+
+/* Bits per dimension of a mean log-likelihood in nats. */
+double ebm_bits(const wm_ebm_info *info, double loglik);
+/* "name", "name_se" and "name_bpd" of a mean log-likelihood; se may be NaN. */
+void ebm_summary_loglik(wm_summary *s, const char *name, const wm_ebm_info *info, double loglik,
+                        double se);
+
+/* How chains walk; rows of an option table. */
+typedef struct walk_flags {
+    int64_t chains, steps, depth;
+    int kernel; /* choice */
+    double target;
+} walk_flags;
+extern const char *const walk_kernel_names[];
+void walk_flags_init(walk_flags *f);
+/* checkpoint: name of a file in the run folder. */
+WM_MUST_CHECK wm_status walk_opts(wm_ebm_walk *out, const walk_flags *f, cli_call *call,
+                                  const char *checkpoint, wm_error *err);
+
+#define WALK_ROWS(T, F)                                                                            \
+    {.kind = OPT_HEADING, .help = "Chains"},                                                       \
+        {.kind = OPT_INTEGER,                                                                      \
+         .name = "chains",                                                                         \
+         .at = offsetof(T, F.chains),                                                              \
+         .arg = "N",                                                                               \
+         .help = "chains side by side",                                                            \
+         .lo = 1,                                                                                  \
+         .hi = 1e6},                                                                               \
+        {.kind = OPT_INTEGER,                                                                      \
+         .name = "steps",                                                                          \
+         .at = offsetof(T, F.steps),                                                               \
+         .arg = "N",                                                                               \
+         .help = "densities between noise and model, one transition at each",                      \
+         .lo = 1,                                                                                  \
+         .hi = 1e8},                                                                               \
+        {.kind = OPT_CHOICE,                                                                       \
+         .name = "kernel",                                                                         \
+         .at = offsetof(T, F.kernel),                                                              \
+         .arg = "NAME",                                                                            \
+         .help = "how chains move: nuts, hmc or mala",                                             \
+         .choices = walk_kernel_names},                                                            \
+        {.kind = OPT_INTEGER,                                                                      \
+         .name = "depth",                                                                          \
+         .at = offsetof(T, F.depth),                                                               \
+         .arg = "N",                                                                               \
+         .help = "of nuts' trees while annealing: up to 2^N - 1 gradients",                        \
+         .lo = 1,                                                                                  \
+         .hi = 20},                                                                                \
+    {                                                                                              \
+        .kind = OPT_REAL, .name = "target", .at = offsetof(T, F.target), .arg = "A",               \
+        .help = "acceptance that step sizes are adapted to", .lo = 0.01, .hi = 0.99                \
+    }
+
+#endif

@@ -1,0 +1,239 @@
+/* ebm_rows.c - rows on their way to the densities: data as given -> y -> z and back, by compiled
+ * maps, and the sources that feed both trainers (ebm_impl.h). */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "estimators/ebm_impl.h"
+
+enum { BLOCK = 128 }; /* rows of a map's program */
+
+/* ---- maps ---- */
+
+static size_t size_of(const wmi_row_map *map)
+{
+    return map->type == WMI_F32 ? sizeof(float) : sizeof(double);
+}
+
+static wm_status bind(wmi_row_map *map, const wm_ebm *e, wm_error *err)
+{
+    const int64_t count = wmi_params_count(e->noise_params);
+    wm_status st = wmi_alloc(&map->theta, count, size_of(map), "parameters", err);
+
+    if (st)
+        return st;
+    for (int64_t i = 0; i < count; i++)
+        if (map->type == WMI_F32)
+            ((float *)map->theta)[i] = (float)e->noise_theta[i];
+        else
+            ((double *)map->theta)[i] = e->noise_theta[i];
+    wmi_program_bind(map->program, map->theta, NULL);
+    return WM_OK;
+}
+
+wm_status wmi_row_map_open(wmi_row_map *map, const wm_ebm *e, wmi_map_kind kind, wmi_dtype type,
+                           int64_t block, wm_error *err)
+{
+    const int64_t shape[] = {block, e->noise.dim};
+    wmi_node *in;
+    wm_status st;
+
+    *map = (wmi_row_map){.block = block, .dim = e->noise.dim, .type = type};
+    if ((st = wmi_graph_new(&map->graph, type, e->noise_params, err)))
+        return st;
+    in = wmi_input(map->graph, "rows", 2, shape);
+    if (kind == WMI_MAP_TO_Z)
+        map->out[0] = wmi_noise_to_z(map->graph, WMI_EBM_NOISE, &e->noise, in, &map->out[1]);
+    else if (kind == WMI_MAP_TO_Y)
+        map->out[0] = wmi_noise_to_x(map->graph, WMI_EBM_NOISE, &e->noise, in, &map->out[1]);
+    else
+        map->out[1] = wmi_noise_log_density(map->graph, WMI_EBM_NOISE, &e->noise, in);
+    if ((st = wmi_compile(&map->program, map->graph,
+                          &(wmi_compile_opts){.outputs = map->out + (map->out[0] ? 0 : 1),
+                                              .n_outputs = map->out[0] ? 2 : 1},
+                          err)) ||
+        (st = bind(map, e, err)))
+        return st;
+    return wmi_program_input(map->program, "rows", &map->in, err);
+}
+
+void wmi_row_map_close(wmi_row_map *map)
+{
+    wmi_program_free(map->program);
+    wmi_graph_free(map->graph);
+    wmi_free(map->theta);
+    *map = (wmi_row_map){0};
+}
+
+wm_status wmi_row_map_run(wmi_row_map *map, int64_t n, const void *in, void *out, double *second,
+                          wm_error *err)
+{
+    const size_t row = (size_t)map->dim * size_of(map);
+    wm_status st;
+
+    for (int64_t first = 0; first < n; first += map->block) {
+        const int64_t count = n - first < map->block ? n - first : map->block;
+
+        memcpy(map->in, (const char *)in + (size_t)first * row, (size_t)count * row);
+        /* The rest of the block is filled with rows that are known to be sane. */
+        for (int64_t i = count; i < map->block; i++)
+            memcpy((char *)map->in + (size_t)i * row, (const char *)in + (size_t)first * row, row);
+        if ((st = wmi_program_forward(map->program, err)))
+            return st;
+        if (out && map->out[0])
+            memcpy((char *)out + (size_t)first * row, wmi_program_value(map->program, map->out[0]),
+                   (size_t)count * row);
+        if (second) {
+            const void *value = wmi_program_value(map->program, map->out[1]);
+
+            for (int64_t i = 0; i < count; i++)
+                second[first + i] = map->type == WMI_F32 ? (double)((const float *)value)[i]
+                                                         : ((const double *)value)[i];
+        }
+    }
+    return WM_OK;
+}
+
+/* ---- sources ---- */
+
+wm_status wmi_ebm_rows_open(wmi_ebm_rows *r, int64_t capacity, wm_error *err)
+{
+    const int64_t dim = r->e->info.dim;
+    wm_status st;
+
+    r->capacity = capacity;
+    if ((st = wmi_alloc(&r->u, capacity * dim, sizeof *r->u, "rows", err)) ||
+        (st = wmi_alloc(&r->y, capacity * dim, sizeof *r->y, "rows", err)))
+        return st;
+    return wmi_alloc(&r->order, capacity, sizeof *r->order, "row numbers", err);
+}
+
+wm_status wmi_ebm_rows_map(wmi_ebm_rows *r, wm_error *err)
+{
+    wm_status st;
+
+    if ((st = wmi_row_map_open(&r->to_y, r->e, WMI_MAP_TO_Y, WMI_F32, BLOCK, err)))
+        return st;
+    return r->z_space ? wmi_row_map_open(&r->to_z, r->e, WMI_MAP_TO_Z, WMI_F32, BLOCK, err) : WM_OK;
+}
+
+void wmi_ebm_rows_close(wmi_ebm_rows *r)
+{
+    wmi_row_map_close(&r->to_z);
+    wmi_row_map_close(&r->to_y);
+    wmi_free(r->u);
+    wmi_free(r->y);
+    wmi_free(r->order);
+}
+
+/* y of rows of data, in pieces of the capacity: those named by row (n), or, where it is NULL, first
+ * and those after it. The uniform numbers of row i are elements i dim ... of rng. */
+static void rows_to_y(const wmi_ebm_rows *r, const double *data, int64_t first, int64_t n,
+                      const int64_t *row, const wmi_rng *rng, float *y)
+{
+    const int64_t d = r->e->info.dim;
+
+    for (int64_t done = 0; done < n; done += r->capacity) {
+        const int64_t count = n - done < r->capacity ? n - done : r->capacity;
+
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t at = row ? row[done + i] : first + done + i;
+
+            memcpy(r->y + i * d, data + at * d, (size_t)d * sizeof *r->y);
+            if (r->e->transform.levels > 0)
+                wmi_rng_uniform_f64(rng, (uint64_t)(at * d), d, r->u + i * d);
+        }
+        wmi_transform_rows(&r->e->transform, count, r->y, r->u, r->y, NULL);
+        for (int64_t i = 0; i < count * d; i++)
+            y[done * d + i] = (float)r->y[i];
+    }
+}
+
+static void valid_rows(const wmi_ebm_rows *r, int64_t first, int64_t n, float *y)
+{
+    const wmi_rng rng = wmi_rng_make(r->seed, "ebm/valid");
+
+    rows_to_y(r, r->valid, first, n, NULL, &rng, y);
+}
+
+static void noise_train(void *ctx, int64_t epoch, int64_t count, const int64_t *row, float *x)
+{
+    const wmi_ebm_rows *r = ctx;
+    const wmi_rng all = wmi_rng_make(r->seed, "ebm/noise"),
+                  now = wmi_rng_sub(&all, (uint64_t)epoch);
+
+    rows_to_y(r, r->train, 0, count, row, &now, x);
+}
+
+static void noise_valid(void *ctx, int64_t first, int64_t count, float *x)
+{
+    valid_rows(ctx, first, count, x);
+}
+
+wmi_rows_source wmi_ebm_noise_source(wmi_ebm_rows *r)
+{
+    return (wmi_rows_source){.dim = r->e->info.dim,
+                             .n_train = r->n_train,
+                             .n_valid = r->n_valid,
+                             .train = noise_train,
+                             .valid = noise_valid,
+                             .ctx = r};
+}
+
+/* The first failure of a map stays; the trainer asks for it through the map of its own. */
+static void remember(wmi_ebm_rows *r, wm_status st)
+{
+    if (st && !r->st)
+        r->st = st;
+}
+
+/* Both ends from y in x0 and normals in xm. */
+static void finish_ends(wmi_ebm_rows *r, int64_t n, float *x0, float *xm)
+{
+    if (r->z_space)
+        remember(r, wmi_row_map_run(&r->to_z, n, x0, x0, NULL, &r->failure));
+    else
+        remember(r, wmi_row_map_run(&r->to_y, n, xm, xm, NULL, &r->failure));
+}
+
+static void bridge_train(void *ctx, int64_t step, int64_t n, float *x0, float *xm)
+{
+    wmi_ebm_rows *r = ctx;
+    const wmi_rng u = wmi_rng_make(r->seed, "ebm/dequantize"), z = wmi_rng_make(r->seed, "ebm/z");
+    const wmi_rng u_now = wmi_rng_sub(&u, (uint64_t)step), z_now = wmi_rng_sub(&z, (uint64_t)step);
+
+    wm_pairing_draw(r->seed, step, r->n_train, 1, n, r->order, NULL);
+    rows_to_y(r, r->train, 0, n, r->order, &u_now, x0);
+    wmi_rng_normal_f32(&z_now, 0, n * r->e->info.dim, xm);
+    finish_ends(r, n, x0, xm);
+}
+
+static void bridge_valid(void *ctx, int64_t first, int64_t n, float *x0, float *xm)
+{
+    wmi_ebm_rows *r = ctx;
+    const wmi_rng z = wmi_rng_make(r->seed, "ebm/z/valid");
+    const int64_t d = r->e->info.dim;
+
+    valid_rows(r, first, n, x0);
+    wmi_rng_normal_f32(&z, (uint64_t)(first * d), n * d, xm);
+    finish_ends(r, n, x0, xm);
+}
+
+static wm_status z_to_y(void *ctx, int64_t n, int64_t dim, float *z, float *x, wm_error *err)
+{
+    wmi_ebm_rows *r = ctx;
+
+    (void)dim;
+    return wmi_row_map_run(&r->to_y, n, z, x, NULL, err);
+}
+
+wmi_source wmi_ebm_bridge_source(wmi_ebm_rows *r)
+{
+    return (wmi_source){.dim = r->e->info.dim,
+                        .n_train = r->n_train,
+                        .n_valid = r->n_valid,
+                        .train = bridge_train,
+                        .valid = bridge_valid,
+                        .ctx = r,
+                        .map = r->z_space ? z_to_y : NULL};
+}

@@ -1,0 +1,480 @@
+/* ebm_walk.c - AIS, RAISE and draws of a wm_ebm: chains in z-space, along the path of ebm_path.c,
+ * with their state in a file so that a run can be stopped and go on. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "base/speak.h"
+#include "data/safetensors.h"
+#include "estimators/ebm_impl.h"
+
+#define FORMAT "waymark chains 1"
+
+void wm_ebm_walk_init(wm_ebm_walk *w)
+{
+    *w = (wm_ebm_walk){.struct_size = sizeof *w,
+                       .chains = 100,
+                       .steps = 1000,
+                       .max_depth = 6,
+                       .target_accept = 0.6,
+                       .draws = 1,
+                       .warmup = 50,
+                       .thin = 10,
+                       .draw_depth = 10,
+                       .seed = 1,
+                       .checkpoint_seconds = 60};
+}
+
+/* ---- chains' states in files ---- */
+
+/* What is saved: the numbers of a wm_anneal or wm_sampler, under a name that says whose. */
+typedef struct keeper {
+    const char *path; /* or NULL: nothing is kept */
+    char settings[256];
+    const wm_anneal *anneal; /* one of the two */
+    const wm_sampler *sampler;
+    double *state;
+    int64_t size;
+} keeper;
+
+static wm_status save(void *ctx, wm_error *err)
+{
+    const keeper *k = ctx;
+    const wmi_st_pair meta[] = {{"format", FORMAT}, {"settings", k->settings}};
+    const wmi_st_tensor state = {"state", WMI_ST_F64, 1, {k->size}, k->state};
+
+    if (!k->path)
+        return WM_OK;
+    if (k->anneal)
+        wm_anneal_export(k->anneal, k->state);
+    else
+        wm_sampler_export(k->sampler, k->state);
+    return wmi_safetensors_write(k->path, &state, 1, meta, 2, err);
+}
+
+/* What the file holds for these settings into k->state; *found is false where there is none. */
+static wm_status load(const keeper *k, bool *found, wm_error *err)
+{
+    FILE *there = fopen(k->path, "rb");
+    wmi_safetensors *f = NULL;
+    const wmi_st_tensor *t;
+    const char *format, *settings;
+    wm_status st;
+
+    *found = false;
+    if (!there)
+        return WM_OK;
+    fclose(there);
+    if ((st = wmi_safetensors_open(&f, k->path, err)))
+        return st;
+    format = wmi_safetensors_meta(f, "format");
+    settings = wmi_safetensors_meta(f, "settings");
+    if (!format || strcmp(format, FORMAT) != 0)
+        st = wmi_fail(err, WM_EFORMAT, "%s: format is '%s', expected '%s'", k->path,
+                      format ? format : "not given", FORMAT);
+    else if (!settings || strcmp(settings, k->settings) != 0)
+        st = wmi_fail(err, WM_EINVAL,
+                      "%s belongs to another run (%.80s; now %.80s): use the same settings, or "
+                      "remove it",
+                      k->path, settings ? settings : "?", k->settings);
+    else if (!(st = wmi_safetensors_need(&t, f, "state", WMI_ST_F64, 1, &k->size, err))) {
+        memcpy(k->state, t->data, (size_t)k->size * sizeof *k->state);
+        *found = true;
+    }
+    wmi_safetensors_close(f);
+    return st;
+}
+
+/* ---- results ---- */
+
+void wm_ebm_chains_free(wm_ebm_chains *c)
+{
+    if (!c)
+        return;
+    wmi_free(c->x);
+    wmi_free(c->log_w);
+    wmi_free(c->table);
+    wmi_free(c->accept);
+    wmi_free(c->leapfrogs);
+    wmi_free(c);
+}
+
+/* z (n, dim) to data as given; x may be z. */
+static wm_status to_given(const wm_ebm *e, int64_t n, const double *z, double *x, wm_error *err)
+{
+    const wmi_dtype type = e->noise.kind == WMI_NOISE_FLOW ? WMI_F32 : WMI_F64;
+    const int64_t count = n * e->info.dim;
+    wmi_row_map map = {0};
+    float *work = NULL;
+    wm_status st = wmi_row_map_open(&map, e, WMI_MAP_TO_Y, type, 64, err);
+
+    if (!st && type == WMI_F64) {
+        st = wmi_row_map_run(&map, n, z, x, NULL, err);
+    } else if (!st && !(st = wmi_alloc(&work, count, sizeof *work, "rows", err))) {
+        for (int64_t i = 0; i < count; i++)
+            work[i] = (float)z[i];
+        if (!(st = wmi_row_map_run(&map, n, work, work, NULL, err)))
+            for (int64_t i = 0; i < count; i++)
+                x[i] = (double)work[i];
+    }
+    if (!st)
+        wmi_transform_back(&e->transform, n, x, x);
+    wmi_free(work);
+    wmi_row_map_close(&map);
+    return st;
+}
+
+static wm_status take_chains(wm_ebm_chains **out, const wm_ebm *e, const wm_annealed *a,
+                             wm_error *err)
+{
+    wm_ebm_chains *c = NULL;
+    wm_status st;
+
+    if ((st = wmi_alloc(&c, 1, sizeof *c, "chains", err)))
+        return st;
+    *c = (wm_ebm_chains){
+        .chains = a->chains, .dim = a->dim, .bridges = a->bridges, .evals = a->evals};
+    if ((st = wmi_alloc(&c->x, a->chains * a->dim, sizeof *c->x, "chains", err)) ||
+        (st = wmi_alloc(&c->log_w, a->chains, sizeof *c->log_w, "chains", err)) ||
+        (st = wmi_alloc(&c->table, a->bridges + 1, sizeof *c->table, "chains", err)) ||
+        (st = wmi_alloc(&c->accept, a->bridges, sizeof *c->accept, "chains", err)) ||
+        (st = wmi_alloc(&c->leapfrogs, a->bridges, sizeof *c->leapfrogs, "chains", err)) ||
+        (st = to_given(e, a->chains, a->x, c->x, err))) {
+        wm_ebm_chains_free(c);
+        return st;
+    }
+    memcpy(c->log_w, a->log_w, (size_t)a->chains * sizeof *c->log_w);
+    memcpy(c->table, a->table, (size_t)(a->bridges + 1) * sizeof *c->table);
+    memcpy(c->accept, a->accept, (size_t)a->bridges * sizeof *c->accept);
+    memcpy(c->leapfrogs, a->leapfrogs, (size_t)a->bridges * sizeof *c->leapfrogs);
+    for (int64_t k = 0; k < a->bridges; k++)
+        c->divergent += a->divergent[k];
+    *out = c;
+    return WM_OK;
+}
+
+/* ---- walking ---- */
+
+/* A walk along the path, and what it needs. */
+typedef struct walker {
+    wmi_ebm_path *path;
+    wm_anneal *anneal;
+    keeper keep;
+} walker;
+
+static void close_walker(walker *w)
+{
+    wm_anneal_free(w->anneal);
+    wmi_ebm_path_free(w->path);
+    wmi_free(w->keep.state);
+}
+
+static wm_status draw_base(double **out, const wm_ebm *e, int64_t n, uint64_t seed,
+                           const char *stream, wm_error *err)
+{
+    const wmi_rng rng = wmi_rng_make(seed, stream);
+    wm_status st = wmi_alloc(out, n * e->info.dim, sizeof **out, "chains", err);
+
+    if (!st)
+        wmi_rng_normal_f64(&rng, 0, n * e->info.dim, *out);
+    return st;
+}
+
+static wm_status go(walker *w, const wm_ebm *e, const wm_ebm_walk *o, wm_anneal_way way,
+                    int64_t chains, const double *start, const double *log_f, const double *table,
+                    wm_error *err)
+{
+    const int64_t pilots = chains < 8 ? chains : 8;
+    double *base = NULL;
+    wm_anneal_opts a;
+    wm_path path;
+    bool found = false;
+    wm_status st;
+
+    wm_anneal_opts_init(&a);
+    a.moves.kernel = o->kernel;
+    a.moves.target_accept = o->target_accept;
+    a.way = way;
+    a.steps = o->steps;
+    a.max_depth = o->max_depth;
+    a.table = table;
+    a.pilot_chains = pilots;
+    a.seed = o->seed;
+    a.sink = o->sink;
+    a.stop = o->stop;
+    a.save = (wm_save){save, &w->keep, o->checkpoint_seconds};
+    w->keep.path = o->checkpoint;
+    snprintf(w->keep.settings, sizeof w->keep.settings,
+             "%s chains=%" PRId64 " steps=%" PRId64 " kernel=%d depth=%" PRId64
+             " target=%g seed=%" PRIu64 " bridges=%" PRId64,
+             way == WM_ANNEAL_AIS ? "ais" : "raise", chains, o->steps, (int)o->kernel, o->max_depth,
+             o->target_accept, o->seed, e->info.bridges);
+    if ((st = draw_base(&base, e, pilots, o->seed, "ebm/pilot", err)) ||
+        (st = wmi_ebm_path_new(&w->path, e, chains, err)))
+        goto done;
+    a.pilot_start = base;
+    path = wmi_ebm_path_get(w->path);
+    if ((st = wm_anneal_new(&w->anneal, &path, chains, start, log_f, &a, err)))
+        goto done;
+    w->keep.anneal = w->anneal;
+    w->keep.size = wm_anneal_state_size(w->anneal);
+    if (o->checkpoint) {
+        if ((st = wmi_alloc(&w->keep.state, w->keep.size, sizeof *w->keep.state, "state", err)) ||
+            (o->resume && (st = load(&w->keep, &found, err))) ||
+            (found && (st = wm_anneal_import(w->anneal, w->keep.state, w->keep.size, err))))
+            goto done;
+        if (found)
+            wmi_say(o->sink, WM_LOG_INFO, "chains go on from %s", o->checkpoint);
+    }
+    if ((st = wm_anneal_run(w->anneal, err)))
+        goto done;
+    st = save(&w->keep, err); /* the end too: a resumed run has its answer at once */
+done:
+    wmi_free(base);
+    return st;
+}
+
+static wm_status check_walk(const wm_ebm_walk *o, wm_error *err)
+{
+    if (o->chains < 1)
+        return wmi_fail(err, WM_EINVAL, "%" PRId64 " chains: at least 1 is needed", o->chains);
+    return WM_OK;
+}
+
+wm_status wm_ebm_ais(wm_ais *out, wm_ebm_chains **chains, const wm_ebm *e, const wm_ebm_walk *o,
+                     wm_error *err)
+{
+    double *start = NULL;
+    walker w = {0};
+    wm_status st;
+
+    if (chains)
+        *chains = NULL;
+    if ((st = check_walk(o, err)) ||
+        (st = draw_base(&start, e, o->chains, o->seed, "ebm/base", err)) ||
+        (st = go(&w, e, o, WM_ANNEAL_AIS, o->chains, start, NULL, NULL, err)) ||
+        (st = wm_ais_make(out, wm_anneal_result(w.anneal)->log_w, o->chains, err)))
+        goto done;
+    if (chains)
+        st = take_chains(chains, e, wm_anneal_result(w.anneal), err);
+done:
+    close_walker(&w);
+    wmi_free(start);
+    return st;
+}
+
+/* z of the first n rows of x, with the uniform numbers of wm_ebm_log_density(). */
+static wm_status rows_to_z(const wm_ebm *e, int64_t n, const double *x, uint64_t seed, double *z,
+                           wm_error *err)
+{
+    const wmi_rng rng = wmi_rng_make(seed, "ebm/valid");
+    const wmi_dtype type = e->noise.kind == WMI_NOISE_FLOW ? WMI_F32 : WMI_F64;
+    const int64_t count = n * e->info.dim;
+    wmi_row_map map = {0};
+    double *u = NULL;
+    float *work = NULL;
+    wm_status st;
+
+    if ((st = wmi_transform_check(&e->transform, "data", n, x, err)) ||
+        (st = wmi_alloc(&u, count, sizeof *u, "rows", err)) ||
+        (st = wmi_alloc(&work, count, sizeof *work, "rows", err)) ||
+        (st = wmi_row_map_open(&map, e, WMI_MAP_TO_Z, type, 64, err)))
+        goto done;
+    wmi_rng_uniform_f64(&rng, 0, count, u);
+    wmi_transform_rows(&e->transform, n, x, u, z, NULL);
+    if (type == WMI_F64) {
+        st = wmi_row_map_run(&map, n, z, z, NULL, err);
+        goto done;
+    }
+    for (int64_t i = 0; i < count; i++)
+        work[i] = (float)z[i];
+    if ((st = wmi_row_map_run(&map, n, work, work, NULL, err)))
+        goto done;
+    for (int64_t i = 0; i < count; i++)
+        z[i] = (double)work[i];
+done:
+    wmi_row_map_close(&map);
+    wmi_free(work);
+    wmi_free(u);
+    return st;
+}
+
+wm_status wm_ebm_raise(wm_raise *out, wm_ebm_chains **chains, const wm_ebm *e, const wm_data *x,
+                       const double *log_phi, uint64_t seed, const double *table,
+                       const wm_ebm_walk *o, wm_error *err)
+{
+    const int64_t all = wm_data_count(x), n = all < o->chains ? all : o->chains;
+    double *z = NULL;
+    walker w = {0};
+    wm_status st;
+
+    if (chains)
+        *chains = NULL;
+    if ((st = check_walk(o, err)))
+        return st;
+    if (wm_data_dim(x) != e->info.dim)
+        return wmi_fail(err, WM_ESHAPE, "the data have %" PRId64 " columns, the model %" PRId64,
+                        wm_data_dim(x), e->info.dim);
+    if ((st = wmi_alloc(&z, n * e->info.dim, sizeof *z, "chains", err)) ||
+        (st = rows_to_z(e, n, wm_data_rows(x), seed, z, err)) ||
+        (st = go(&w, e, o, WM_ANNEAL_RAISE, n, z, log_phi, table, err)) ||
+        (st = wm_raise_make(out, wm_anneal_result(w.anneal)->log_w, log_phi, n, log_phi, all, err)))
+        goto done;
+    if (chains)
+        st = take_chains(chains, e, wm_anneal_result(w.anneal), err);
+done:
+    close_walker(&w);
+    wmi_free(z);
+    return st;
+}
+
+/* ---- draws ---- */
+
+void wm_ebm_draws_free(wm_draws *d)
+{
+    if (!d)
+        return;
+    wmi_free(d->x);
+    wmi_free(d->lp);
+    wmi_free(d->accept);
+    wmi_free(d->step_size);
+    wmi_free(d->energy);
+    wmi_free(d->depth);
+    wmi_free(d->n_leapfrog);
+    wmi_free(d->divergent);
+    wmi_free(d);
+}
+
+static wm_status copy(void *to, const void *from, int64_t n, size_t size, wm_error *err)
+{
+    void *made = NULL;
+    wm_status st = wmi_alloc(&made, n, size, "draws", err);
+
+    if (!st) {
+        memcpy(made, from, (size_t)n * size);
+        memcpy(to, &made, sizeof made);
+    }
+    return st;
+}
+
+/* The draws of a sampler, as the data were given. lp stays the log-density in z-space. */
+static wm_status take_draws(wm_draws **out, const wm_ebm *e, const wm_draws *s, wm_error *err)
+{
+    const int64_t n = s->chains * s->draws;
+    wm_draws *d = NULL;
+    wm_status st;
+
+    if ((st = wmi_alloc(&d, 1, sizeof *d, "draws", err)))
+        return st;
+    d->chains = s->chains;
+    d->draws = s->draws;
+    d->dim = s->dim;
+    d->max_depth = s->max_depth;
+    if ((st = copy(&d->x, s->x, n * s->dim, sizeof *d->x, err)) ||
+        (st = copy(&d->lp, s->lp, n, sizeof *d->lp, err)) ||
+        (st = copy(&d->accept, s->accept, n, sizeof *d->accept, err)) ||
+        (st = copy(&d->step_size, s->step_size, n, sizeof *d->step_size, err)) ||
+        (st = copy(&d->energy, s->energy, n, sizeof *d->energy, err)) ||
+        (st = copy(&d->depth, s->depth, n, sizeof *d->depth, err)) ||
+        (st = copy(&d->n_leapfrog, s->n_leapfrog, n, sizeof *d->n_leapfrog, err)) ||
+        (st = copy(&d->divergent, s->divergent, n, sizeof *d->divergent, err)) ||
+        (st = to_given(e, n, d->x, d->x, err))) {
+        wm_ebm_draws_free(d);
+        return st;
+    }
+    *out = d;
+    return WM_OK;
+}
+
+/* NUTS on the whole model, from the states in which annealing ended. */
+static wm_status sample_from(wm_sampler **out, wmi_ebm_path *path, const wm_annealed *from,
+                             const wm_ebm_walk *o, keeper *keep, wm_error *err)
+{
+    const wm_path p = wmi_ebm_path_get(path);
+    wm_sample_opts s;
+    bool found = false;
+    wm_status st;
+
+    wm_sample_opts_init(&s);
+    s.moves.kernel = o->kernel;
+    s.moves.target_accept = o->target_accept;
+    s.moves.step_size = from->table[0];
+    s.warmup = o->draws > 1 ? o->warmup : 0;
+    s.draws = o->draws;
+    s.thin = o->thin;
+    s.mass = WM_MASS_IDENTITY; /* z-space is white already */
+    s.max_depth = o->draw_depth;
+    s.warmup_depth = o->max_depth;
+    s.seed = o->seed;
+    s.sink = o->sink;
+    s.stop = o->stop;
+    s.save = (wm_save){save, keep, o->checkpoint_seconds};
+    if ((st = wm_sampler_new(out, &p, from->chains, from->x, &s, err)))
+        return st;
+    keep->anneal = NULL;
+    keep->sampler = *out;
+    keep->size = wm_sampler_state_size(*out);
+    snprintf(keep->settings + strlen(keep->settings), 60, " draws=%" PRId64 " thin=%" PRId64,
+             o->draws, o->thin);
+    if (keep->path) {
+        wmi_free(keep->state);
+        keep->state = NULL;
+        if ((st = wmi_alloc(&keep->state, keep->size, sizeof *keep->state, "state", err)) ||
+            (o->resume && (st = load(keep, &found, err))) ||
+            (found && (st = wm_sampler_import(*out, keep->state, keep->size, err))))
+            return st;
+    }
+    return wm_sampler_run(*out, err);
+}
+
+/* "run/chains.safetensors" -> "run/chains.draws.safetensors": annealing has its own. */
+static wm_status draws_path(char **out, const char *path, wm_error *err)
+{
+    const char *dot = strrchr(path, '.');
+    const size_t n = strlen(path) + 8;
+    wm_status st = wmi_alloc(out, (int64_t)n, 1, "path", err);
+
+    if (st)
+        return st;
+    if (!dot || strchr(dot, '/'))
+        dot = path + strlen(path);
+    snprintf(*out, n, "%.*s.draws%s", (int)(dot - path), path, dot);
+    return WM_OK;
+}
+
+wm_status wm_ebm_sample(wm_draws **out, wm_diagnosis **diagnosis, const wm_ebm *e,
+                        const wm_ebm_walk *o, wm_error *err)
+{
+    double *start = NULL;
+    char *path = NULL;
+    wm_sampler *sampler = NULL;
+    walker w = {0};
+    wm_status st;
+
+    *out = NULL;
+    if (diagnosis)
+        *diagnosis = NULL;
+    if ((st = check_walk(o, err)) ||
+        (st = draw_base(&start, e, o->chains, o->seed, "ebm/base", err)) ||
+        (st = go(&w, e, o, WM_ANNEAL_AIS, o->chains, start, NULL, NULL, err)) ||
+        (o->checkpoint && (st = draws_path(&path, o->checkpoint, err))))
+        goto done;
+    w.keep.path = path;
+    if ((st = sample_from(&sampler, w.path, wm_anneal_result(w.anneal), o, &w.keep, err)) ||
+        (st = take_draws(out, e, wm_sampler_draws(sampler), err)))
+        goto done;
+    if (diagnosis && o->draws >= 4)
+        st = wm_diagnose(diagnosis, wm_sampler_draws(sampler), err);
+done:
+    if (st && *out) {
+        wm_ebm_draws_free(*out);
+        *out = NULL;
+    }
+    wm_sampler_free(sampler);
+    close_walker(&w);
+    wmi_free(path);
+    wmi_free(start);
+    return st;
+}
