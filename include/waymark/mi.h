@@ -41,7 +41,7 @@ typedef enum wm_mi_method {
 WM_API const char *wm_mi_method_name(wm_mi_method method);
 
 typedef struct wm_mi_single {
-    double mi, se; /**< nats */
+    double mi, se; /**< nats; se is of the rows, with the critic as it is: it sees no bias */
     double bound;  /**< that the method cannot exceed; infinite if there is none */
     bool doubtful; /**< it diverged, or (KSG) values repeat too often */
     double seconds;
@@ -55,6 +55,14 @@ WM_API WM_MUST_CHECK wm_status wm_mi_single_run(wm_mi_single *out, wm_mi_method 
                                                 const wm_schema *schema, bool by_rank,
                                                 uint64_t seed, const wm_sink *sink,
                                                 const volatile sig_atomic_t *stop, wm_error *err);
+/** Several of them side by side on the threads that there are, the same bits as one by one.
+ * @param[out] out  (count)
+ * @param methods   (count), 1 to WM_MI_METHODS of them */
+WM_API WM_MUST_CHECK wm_status wm_mi_singles_run(wm_mi_single *out, int count,
+                                                 const wm_mi_method *methods, const wm_data *joint,
+                                                 int64_t dim_u, const wm_schema *schema,
+                                                 bool by_rank, uint64_t seed, const wm_sink *sink,
+                                                 const volatile sig_atomic_t *stop, wm_error *err);
 
 #ifdef __cplusplus
 }

@@ -22,14 +22,20 @@ extern "C" {
 typedef struct wm_ratio wm_ratio;
 
 /** Terms of a bridge's log-ratio: one of these, or a sum (`WM_RATIO_QUADRATIC | WM_RATIO_MLP`: the
- * quadratic form is fitted by its moments first and kept, and the network learns what it misses).
- */
+ * linear or quadratic form is fitted by its moments first and kept, and the other terms learn what
+ * it misses). */
 typedef unsigned wm_ratio_model;
 #define WM_RATIO_LINEAR 1u    /**< w'x + c: equal covariances */
 #define WM_RATIO_QUADRATIC 2u /**< x'Qx + w'x + c: contains the ratio of any two Gaussians */
+#define WM_RATIO_ADDITIVE 4u  /**< a smooth curve for every column, summed: cubic splines */
 #define WM_RATIO_MLP                                                                               \
     8u /**< residual network, shared by the bridges, with a scale-shift for each                   \
         */
+
+#define WM_RATIO_SEPARABLE                                                                         \
+    32u /**< g(u)' W_k f_k(v), two networks: for pairs (wm_ratio_opts.pairs) only */
+/** Terms that Adam trains. */
+#define WM_RATIO_TRAINED (WM_RATIO_ADDITIVE | WM_RATIO_MLP | WM_RATIO_SEPARABLE)
 
 /** A model by name, "quadratic+mlp", in @p buf. */
 WM_API const char *wm_ratio_model_text(wm_ratio_model model, char *buf, size_t size);
@@ -94,9 +100,12 @@ typedef struct wm_ratio_opts {
     wm_ratio_objective objective; /**< default logistic */
     wm_ratio_optimizer optimizer; /**< default auto */
     wm_ratio_scaling scaling;     /**< default standard */
-    bool normal_q;  /**< q is N(0, I), drawn afresh at every step; q must then be NULL and scaling
-                       NONE */
-    bool refine;    /**< convex: test the moments and refine; default true */
+    bool normal_q; /**< q is N(0, I), drawn afresh at every step; q must then be NULL and scaling
+                      NONE */
+    bool refine;   /**< convex: test the moments and refine; default true */
+    bool
+        all_rows;   /**< convex: moments that stay are in the end those of all rows, and held-out
+                       losses are flattered; for callers with other rows to judge by. Default false */
     bool calibrate; /**< Adam, logistic or multinomial: refit the constant of every bridge on the
                        held-out rows; default true */
     bool spread;    /**< Adam: every row draws its bridge, instead of coupled trajectories */

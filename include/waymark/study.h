@@ -27,6 +27,13 @@ typedef struct wm_study wm_study;
 
 #define WM_STUDY_MAX_MODELS 4
 
+/** One evaluation while a network is trained, in the first of the folds. */
+typedef struct wm_study_progress {
+    int64_t round; /**< of placing bridges, from 0 */
+    wm_ratio_model model;
+    wm_ratio_progress fit;
+} wm_study_progress;
+
 /** Settings; start from wm_study_opts_init(). */
 typedef struct wm_study_opts {
     size_t struct_size;
@@ -54,6 +61,8 @@ typedef struct wm_study_opts {
     bool resume;              /**< from those */
     const wm_sink *sink;
     const volatile sig_atomic_t *stop;
+    void (*on_eval)(void *ctx, const wm_study_progress *p); /**< in the caller's thread; or NULL */
+    void *ctx;                                              /**< of on_eval */
 } wm_study_opts;
 
 WM_API void wm_study_opts_init(wm_study_opts *opts);
@@ -88,6 +97,7 @@ typedef struct wm_candidate {
     double loss;    /**< mean over bridges, on rows that its fits have not seen */
     double loss_se; /**< of the difference to the one kept; 0 for that one */
     double seconds;
+    bool given_up; /**< a short training on two folds was not better than the one kept; no loss */
     bool kept;
 } wm_candidate;
 

@@ -150,7 +150,7 @@ static bool is_counted(const task *t)
 /* A block is read, scored and written in some tenths of a second, for progress and Ctrl-C. */
 static int64_t block_rows(const wm_ratio *r)
 {
-    const double bridges = r->model & WM_RATIO_MLP ? (double)r->info.bridges : 1;
+    const double bridges = r->model & WM_RATIO_TRAINED ? (double)r->info.bridges : 1;
     const double work = (double)r->members * (double)wmi_params_count(r->params) * bridges;
     const int64_t by_size = BLOCK_NUMBERS / r->encoder.raw;
     int64_t rows = (int64_t)fmin(BLOCK_WORK / work, BLOCK_ROWS);

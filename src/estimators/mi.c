@@ -55,12 +55,14 @@ const char *wm_mi_method_name(wm_mi_method method)
     return wmi_mi_baseline_name((wmi_mi_baseline)method);
 }
 
-wm_status wm_mi_single_run(wm_mi_single *out, wm_mi_method method, const wm_data *joint,
-                           int64_t dim_u, const wm_schema *schema, bool by_rank, uint64_t seed,
-                           const wm_sink *sink, const volatile sig_atomic_t *stop, wm_error *err)
+wm_status wm_mi_singles_run(wm_mi_single *out, int count, const wm_mi_method *methods,
+                            const wm_data *joint, int64_t dim_u, const wm_schema *schema,
+                            bool by_rank, uint64_t seed, const wm_sink *sink,
+                            const volatile sig_atomic_t *stop, wm_error *err)
 {
     wmi_mi_baseline_opts o;
-    wmi_mi_baseline_result got;
+    wmi_mi_baseline kinds[WMI_MI_BASELINES];
+    wmi_mi_baseline_result got[WMI_MI_BASELINES];
     wmi_study_data data = {0};
     wm_study_opts study;
     double *u = NULL, *v = NULL;
@@ -75,6 +77,11 @@ wm_status wm_mi_single_run(wm_mi_single *out, wm_mi_method method, const wm_data
     o.seed = seed;
     o.sink = sink;
     o.stop = stop;
+    if (count < 1 || count > WMI_MI_BASELINES)
+        return wmi_fail(err, WM_EINVAL, "%d methods: 1 to %d are possible", count,
+                        WMI_MI_BASELINES);
+    for (int i = 0; i < count; i++)
+        kinds[i] = (wmi_mi_baseline)methods[i];
     if ((st = wmi_study_data_new(&data, joint, NULL, schema, &study, err)))
         goto done;
     du = data.encoder.first[dim_u];
@@ -86,16 +93,24 @@ wm_status wm_mi_single_run(wm_mi_single *out, wm_mi_method method, const wm_data
         memcpy(u + i * du, data.x[0] + i * data.dim, (size_t)du * sizeof *u);
         memcpy(v + i * dv, data.x[0] + i * data.dim + du, (size_t)dv * sizeof *v);
     }
-    if ((st = wmi_mi_baseline_run((wmi_mi_baseline)method, data.n[0], du, u, dv, v, &o, &got, err)))
+    if ((st = wmi_mi_baselines_run(count, kinds, data.n[0], du, u, dv, v, &o, got, err)))
         goto done;
-    *out = (wm_mi_single){.mi = got.mi,
-                          .se = got.se,
-                          .bound = got.bound,
-                          .doubtful = got.diverged || got.doubtful,
-                          .seconds = got.seconds};
+    for (int i = 0; i < count; i++)
+        out[i] = (wm_mi_single){.mi = got[i].mi,
+                                .se = got[i].se,
+                                .bound = got[i].bound,
+                                .doubtful = got[i].diverged || got[i].doubtful,
+                                .seconds = got[i].seconds};
 done:
     wmi_free(v);
     wmi_free(u);
     wmi_study_data_free(&data);
     return st;
+}
+
+wm_status wm_mi_single_run(wm_mi_single *out, wm_mi_method method, const wm_data *joint,
+                           int64_t dim_u, const wm_schema *schema, bool by_rank, uint64_t seed,
+                           const wm_sink *sink, const volatile sig_atomic_t *stop, wm_error *err)
+{
+    return wm_mi_singles_run(out, 1, &method, joint, dim_u, schema, by_rank, seed, sink, stop, err);
 }

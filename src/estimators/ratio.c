@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "estimators/knots.h"
 #include "estimators/ratio_impl.h"
 
 enum { MIN_ROWS = 4 }; /* two to train on and two to judge by */
@@ -51,12 +52,19 @@ static wmi_model network(const wm_ratio *r)
     wmi_model_init(&net, r->alphas.bridges, r->encoder.dim);
     net.terms = (r->model & WM_RATIO_LINEAR ? WMI_TERM_LINEAR : 0) |
                 (r->model & WM_RATIO_QUADRATIC ? WMI_TERM_QUADRATIC : 0) |
-                (r->model & WM_RATIO_MLP ? WMI_TERM_MLP : 0);
+                (r->model & WM_RATIO_ADDITIVE ? WMI_TERM_ADDITIVE : 0) |
+                (r->model & WM_RATIO_MLP ? WMI_TERM_MLP : 0) |
+                (r->model & WM_RATIO_SEPARABLE ? WMI_TERM_SEPARABLE : 0);
+    if (r->model & WM_RATIO_SEPARABLE) { /* other terms read both again */
+        net.dim_u = r->encoder.first[r->pairs];
+        net.dim -= net.dim_u;
+    }
     net.quadratic = wmi_head_quadratic(kinds[r->form], r->linear_term);
     net.mlp.width = net.mlp.out = r->width;
     net.mlp.blocks = (int)r->blocks;
     net.squares = r->squares;
     net.head = wmi_head_linear();
+    net.separable.g.mlp = net.separable.f.mlp = net.mlp;
     return net;
 }
 
@@ -68,6 +76,7 @@ void wmi_ratio_take_opts(wm_ratio *r, const wm_ratio_opts *opts)
     r->squares = opts->squares;
     r->width = opts->width;
     r->blocks = opts->blocks;
+    r->pairs = opts->pairs;
     r->seed = opts->seed;
     r->info.saturated_bridge = -1;
 }
@@ -85,12 +94,38 @@ wm_status wmi_ratio_open(wm_ratio *r, wm_error *err)
         (st = wmi_model_declare(r->params, "", &r->net, err)) ||
         (st = wmi_alloc(&r->theta, r->members * wmi_params_count(r->params), sizeof *r->theta,
                         "parameters", err)) ||
-        (st = wmi_alloc(&r->bridges, m, sizeof *r->bridges, "bridges", err)))
+        (st = wmi_alloc(&r->bridges, m, sizeof *r->bridges, "bridges", err)) ||
+        (r->model & WM_RATIO_ADDITIVE &&
+         (st = wmi_alloc(&r->knots, r->encoder.dim * (r->net.bases + 4), sizeof *r->knots, "knots",
+                         err))))
         return st;
     for (int64_t k = 0; k < m; k++)
         r->bridges[k] =
             (wm_ratio_bridge){.alpha_from = r->alphas.alpha[k], .alpha_to = r->alphas.alpha[k + 1]};
     return WM_OK;
+}
+
+wm_status wmi_ratio_place_knots(wm_ratio *r, const int64_t n[2], const double *const x[2],
+                                wm_error *err)
+{
+    enum { MOST = 20000 }; /* rows of an end: quantiles are known well enough */
+    const int64_t d = r->encoder.dim;
+    int64_t used[2] = {0, 0}, at = 0;
+    float *rows = NULL;
+    wm_status st;
+
+    if (!r->knots)
+        return WM_OK;
+    for (int t = 0; t < 2; t++)
+        used[t] = !x[t] ? 0 : n[t] < MOST ? n[t] : MOST;
+    if ((st = wmi_alloc(&rows, (used[0] + used[1]) * d, sizeof *rows, "rows", err)))
+        return st;
+    for (int t = 0; t < 2; t++)
+        for (int64_t i = 0; i < used[t] * d; i++)
+            rows[at++] = (float)x[t][i];
+    st = wmi_knots_of(used[0] + used[1], d, rows, r->net.bases, r->knots, err);
+    wmi_free(rows);
+    return st;
 }
 
 void wm_ratio_free(wm_ratio *r)
@@ -100,6 +135,7 @@ void wm_ratio_free(wm_ratio *r)
     wmi_params_free(r->params);
     wmi_encoder_free(&r->encoder);
     wmi_free(r->theta);
+    wmi_free(r->knots);
     wmi_free(r->bridges);
     wmi_free(r->columns);
     wmi_free(r->schema);
@@ -215,18 +251,28 @@ wm_status wmi_ratio_check_opts(const wm_ratio_opts *o, wm_error *err)
 {
     if (o->struct_size != sizeof *o)
         return wmi_fail(err, WM_EINVAL, "options were not made by wm_ratio_opts_init()");
-    if (!o->model || o->model & ~(WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_MLP))
-        return wmi_fail(err, WM_EINVAL, "model %#x is no sum of linear, quadratic and mlp",
+    if (!o->model || o->model & ~(WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_TRAINED))
+        return wmi_fail(err, WM_EINVAL,
+                        "model %#x is no sum of linear, quadratic, additive, mlp and separable",
                         o->model);
+    if (o->model & WM_RATIO_SEPARABLE && !o->pairs)
+        return wmi_fail(err, WM_EINVAL,
+                        "separable bridges g(u)' W f(v) are for pairs of u and v (waymark mi): two "
+                        "tables of samples have no u and v; choose mlp");
+    if (o->pairs && !(o->model & ~(WM_RATIO_LINEAR | WM_RATIO_ADDITIVE)))
+        return wmi_fail(err, WM_EINVAL,
+                        "linear and additive terms see one column at a time, and u and v depend on "
+                        "each other: add quadratic, mlp or separable");
     if (!(o->held_out > 0 && o->held_out < 1))
         return wmi_fail(err, WM_EINVAL, "held-out share %g is not between 0 and 1", o->held_out);
     if (o->optimizer == WM_OPTIMIZER_CONVEX && !convex_applies(o))
         return wmi_fail(err, WM_EINVAL,
                         "the convex optimizer fits linear and quadratic (free, with linear term) "
                         "bridges with the logistic objective: choose adam for this model");
-    if (o->model & WM_RATIO_MLP && (o->width < 1 || o->blocks < 0 || o->blocks > 1000))
-        return wmi_fail(err, WM_EINVAL, "MLP of width %" PRId64 " and %" PRId64 " blocks", o->width,
-                        o->blocks);
+    if (o->model & (WM_RATIO_MLP | WM_RATIO_SEPARABLE) &&
+        (o->width < 1 || o->blocks < 0 || o->blocks > 1000))
+        return wmi_fail(err, WM_EINVAL, "a network of width %" PRId64 " and %" PRId64 " blocks",
+                        o->width, o->blocks);
     return WM_OK;
 }
 
@@ -295,7 +341,8 @@ wm_status wm_ratio_fit(wm_ratio **out, const wm_data *p, const wm_data *q,
         goto done;
     if (rows.pairs)
         rows_meet_themselves(&rows);
-    if ((st = wmi_ratio_fit_rows(r, &rows, opts, err)))
+    if ((st = wmi_ratio_place_knots(r, rows.n_train, rows.train, err)) ||
+        (st = wmi_ratio_fit_rows(r, &rows, opts, err)))
         goto done;
     *out = r;
     r = NULL; /* the caller's now */

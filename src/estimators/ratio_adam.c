@@ -188,10 +188,16 @@ static void say_how_it_ended(const wm_ratio *r, const wmi_train_result *result,
                 o->checkpoint ? ": --resume goes on from here" : "");
 }
 
-/* A network beside a linear or quadratic form starts at zero, and the form at its moments. */
+/* Other terms beside a linear or quadratic form start at zero (the separable one near it), and the
+ * form at its moments. */
 static bool has_form(const wm_ratio *r)
 {
-    return r->model & WM_RATIO_MLP && r->model & (WM_RATIO_LINEAR | WM_RATIO_QUADRATIC);
+    return r->model & WM_RATIO_TRAINED && r->model & (WM_RATIO_LINEAR | WM_RATIO_QUADRATIC);
+}
+
+static const char *frozen_terms(const wm_ratio *r)
+{
+    return !has_form(r) ? NULL : r->model & WM_RATIO_QUADRATIC ? "quadratic/" : "linear/";
 }
 
 static wm_status start_from_moments(wm_ratio *r, const wmi_ratio_rows *rows,
@@ -202,22 +208,19 @@ static wm_status start_from_moments(wm_ratio *r, const wmi_ratio_rows *rows,
     wm_status st;
 
     quiet.sink = NULL;
+    quiet.all_rows = false; /* held-out rows tell when the network is done */
     if ((st = wmi_ratio_set_moments(r, rows, &quiet, err)))
         return st;
     wmi_params_init(r->params, opts->seed, WMI_F32, start);
     for (int64_t i = 0; i < wmi_params_entries(r->params); i++) {
         const wmi_param_entry *e = wmi_params_entry(r->params, i);
-        const bool of_form = strncmp(e->name, "mlp/", 4) != 0;
+        const bool of_form =
+            wmi_param_is_under(e->name, frozen_terms(r)) || strcmp(e->name, "c") == 0;
 
         for (int64_t j = 0; j < wmi_shape_count(&e->shape) && (of_form || e == head); j++)
             start[e->offset + j] = of_form ? (float)r->theta[e->offset + j] : 0;
     }
     return WM_OK;
-}
-
-static const char *frozen_terms(const wm_ratio *r)
-{
-    return !has_form(r) ? NULL : r->model & WM_RATIO_QUADRATIC ? "quadratic/" : "linear/";
 }
 
 /* What was trained; frozen terms keep the digits that a float has not. */
@@ -254,8 +257,12 @@ wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *rows, const wm_r
     reporter rep = {opts, r, wmi_clock(opts->sink)};
     wmi_train_opts t = train_opts(opts, &rep);
     row_source own = {0};
-    wmi_source source = {rows->dim,    rows->n_train[0], rows->n_valid[0],
-                         source_train, source_valid,     &own};
+    wmi_source source = {.dim = rows->dim,
+                         .n_train = rows->n_train[0],
+                         .n_valid = rows->n_valid[0],
+                         .train = source_train,
+                         .valid = source_valid,
+                         .ctx = &own};
     wm_chain *chain = NULL;
     float *theta = NULL, *start = NULL;
     wmi_bridge_eval *last = NULL;
@@ -272,6 +279,7 @@ wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *rows, const wm_r
         goto done;
     t.start = has_form(r) ? start : NULL;
     t.frozen = frozen_terms(r);
+    t.knots = r->knots;
     if ((st = wmi_train(&r->net, r->params, chain, &source, &t, theta, last, &result, err)))
         goto done;
     take_theta(r, theta);

@@ -40,8 +40,12 @@ wm_status wmi_ratio_set_moments(wm_ratio *r, const wmi_ratio_rows *rows, const w
                                 wm_error *err)
 {
     const int64_t d = rows->dim, m = r->info.bridges;
-    const wmi_convex_opts o = {(opts->model & WM_RATIO_QUADRATIC) != 0, opts->refine, opts->seed,
-                               opts->sink, opts->stop};
+    const wmi_convex_opts o = {.quadratic = (opts->model & WM_RATIO_QUADRATIC) != 0,
+                               .refine = opts->refine,
+                               .all_rows = opts->all_rows,
+                               .seed = opts->seed,
+                               .sink = opts->sink,
+                               .stop = opts->stop};
     const int64_t drawn = rows->n_train[0] < 32768 ? rows->n_train[0] : 32768; /* of N(0, I) */
     wmi_convex_data data = {
         .dim = d,

@@ -42,8 +42,8 @@ struct wm_scorer {
 
 static wm_status compile(worker *w, const wm_ratio *r, wm_error *err)
 {
-    const int64_t dim[] = {BATCH, r->encoder.dim};
-    void *in;
+    const int64_t dim[] = {BATCH, r->encoder.dim}, knots[] = {r->encoder.dim, r->net.bases + 4};
+    void *in, *at;
     wm_status st;
 
     if ((st = wmi_alloc(&w->mean, r->info.bridges * BATCH, sizeof *w->mean, "scores", err)) ||
@@ -51,12 +51,17 @@ static wm_status compile(worker *w, const wm_ratio *r, wm_error *err)
         return st;
     w->out = wmi_model_build(
         w->graph, "", &r->net,
-        &(wmi_model_inputs){.layout = WMI_ROWS_SHARED, .x = wmi_input(w->graph, "x", 2, dim)});
+        &(wmi_model_inputs){.layout = WMI_ROWS_SHARED,
+                            .x = wmi_input(w->graph, "x", 2, dim),
+                            .knots = r->knots ? wmi_input(w->graph, "knots", 2, knots) : NULL});
     if ((st = wmi_compile(&w->program, w->graph,
                           &(wmi_compile_opts){.outputs = &w->out, .n_outputs = 1}, err)) ||
-        (st = wmi_program_input(w->program, "x", &in, err)))
+        (st = wmi_program_input(w->program, "x", &in, err)) ||
+        (r->knots && (st = wmi_program_input(w->program, "knots", &at, err))))
         return st;
     w->in = in;
+    for (int64_t i = 0; r->knots && i < knots[0] * knots[1]; i++)
+        ((double *)at)[i] = (double)r->knots[i];
     wmi_program_bind(w->program, r->theta, NULL);
     return WM_OK;
 }

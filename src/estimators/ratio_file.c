@@ -11,10 +11,11 @@
 #include "estimators/ratio_impl.h"
 #include "waymark/version.h"
 
-#define FORMAT "waymark ratio 2"
+#define FORMAT_NAME "waymark ratio "
+#define FORMAT FORMAT_NAME "2"
 
 enum {
-    N_OWN = 11,   /* tensors beside the parameters; the last two only with normal scores */
+    N_OWN = 12,   /* tensors beside the parameters; the last three only where they are needed */
     N_COUNTS = 8, /* whole numbers of wm_ratio_info */
     TEXT = 32,    /* bytes of a number as text */
 };
@@ -26,7 +27,9 @@ static const struct {
     wm_ratio_model term;
     const char *name;
 } term_names[] = {
-    {WM_RATIO_LINEAR, "linear"}, {WM_RATIO_QUADRATIC, "quadratic"}, {WM_RATIO_MLP, "mlp"}};
+    {WM_RATIO_LINEAR, "linear"}, {WM_RATIO_QUADRATIC, "quadratic"}, {WM_RATIO_ADDITIVE, "additive"},
+    {WM_RATIO_MLP, "mlp"},       {WM_RATIO_SEPARABLE, "separable"},
+};
 enum { N_TERMS = sizeof term_names / sizeof *term_names };
 
 const char *wm_ratio_model_text(wm_ratio_model model, char *buf, size_t size)
@@ -54,9 +57,11 @@ wm_status wm_ratio_model_parse(wm_ratio_model *out, const char *text, wm_error *
                (strlen(term_names[i].name) != n || strncmp(p, term_names[i].name, n) != 0))
             i++;
         if (i == N_TERMS)
-            return wmi_fail(err, WM_EINVAL,
-                            "model '%.60s': '%.*s' is none of linear, quadratic, mlp (joined by +)",
-                            text, (int)(n < 40 ? n : 40), p);
+            return wmi_fail(
+                err, WM_EINVAL,
+                "model '%.60s': '%.*s' is none of linear, quadratic, additive, mlp, separable "
+                "(joined by +)",
+                text, (int)(n < 40 ? n : 40), p);
         *out |= term_names[i].term;
         p += n;
         if (!*p)
@@ -96,6 +101,8 @@ static int own_tensors(const wm_ratio *r, const packed *p, wmi_st_tensor t[N_OWN
         t[n++] =
             (wmi_st_tensor){"rank_scores", WMI_ST_F64, 2, {dim, knots}, wmi_rank_scores(e->rank)};
     }
+    if (r->knots)
+        t[n++] = (wmi_st_tensor){"knots", WMI_ST_F32, 2, {e->dim, r->net.bases + 4}, r->knots};
     return n;
 }
 
@@ -185,7 +192,8 @@ static void reorder(const wm_ratio *r, double *theta, double *file, bool to_file
 wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err)
 {
     const int64_t n = wmi_params_entries(r->params), count = wmi_params_count(r->params);
-    char model[64], bridges[TEXT], dim[TEXT], width[TEXT], blocks[TEXT], seed[TEXT], members[TEXT];
+    char model[64], bridges[TEXT], dim[TEXT], width[TEXT], blocks[TEXT], seed[TEXT], members[TEXT],
+        pairs[TEXT];
     const wmi_st_pair meta[] = {
         {"format", FORMAT},
         {"version", wm_version()},
@@ -199,6 +207,7 @@ wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err)
         {"blocks", blocks},
         {"seed", seed},
         {"members", members},
+        {"pairs", pairs},
         {"schema", r->schema}, /* last: left out where there is none */
     };
     const int64_t n_meta = (int64_t)(sizeof meta / sizeof *meta) - !r->schema;
@@ -214,6 +223,7 @@ wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err)
     snprintf(blocks, TEXT, "%" PRId64, r->blocks);
     snprintf(seed, TEXT, "%" PRIu64, r->seed);
     snprintf(members, TEXT, "%" PRId64, r->members);
+    snprintf(pairs, TEXT, "%" PRId64, r->pairs);
     if ((st = wmi_alloc(&t, n + N_OWN, sizeof *t, "tensors", err)) ||
         (st = wmi_alloc(&file, r->members * count, sizeof *file, "parameters", err)) ||
         (st = new_packed(&own, r, err)))
@@ -276,9 +286,19 @@ static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char
     int form;
     wm_status st;
 
-    if (!format || strcmp(format, FORMAT) != 0)
-        return wmi_fail(err, WM_EFORMAT, "%s: format is '%s', expected '%s'", path,
-                        format ? format : "not given", FORMAT);
+    if (!format || strncmp(format, FORMAT_NAME, strlen(FORMAT_NAME)) != 0)
+        return wmi_fail(err, WM_EFORMAT,
+                        "%s: format is '%.40s', not '%s': this is no model of `waymark ratio` or "
+                        "`waymark mi`",
+                        path, format ? format : "not given", FORMAT);
+    if (strcmp(format, FORMAT) != 0) {
+        const char *by = wmi_safetensors_meta(f, "version");
+
+        return wmi_fail(err, WM_EFORMAT,
+                        "%s: format is '%.40s' (written by waymark %.20s), and this is waymark %s, "
+                        "which reads '%s': apply it with that version, or fit it again",
+                        path, format, by ? by : "unknown", wm_version(), FORMAT);
+    }
     if (!model || wm_ratio_model_parse(&r->model, model, NULL))
         return wmi_fail(err, WM_EFORMAT, "%s: metadata 'model' is '%.60s'", path,
                         model ? model : "missing");
@@ -290,8 +310,14 @@ static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char
         (st = read_count(f, path, "width", INT32_MAX, &r->width, err)) ||
         (st = read_count(f, path, "blocks", 1000, &r->blocks, err)) ||
         (st = read_count(f, path, "members", 10000, &r->members, err)) ||
-        (st = read_count(f, path, "seed", INT64_MAX, &seed, err)))
+        (st = read_count(f, path, "seed", INT64_MAX, &seed, err)) ||
+        (wmi_safetensors_meta(f, "pairs") && /* files of 0.1 have none */
+         (st = read_count(f, path, "pairs", INT32_MAX, &r->pairs, err))))
         return st;
+    if (r->pairs >= r->encoder.raw || (r->model & WM_RATIO_SEPARABLE && !r->pairs))
+        return wmi_fail(err, WM_EFORMAT,
+                        "%s: %" PRId64 " columns of u in %" PRId64 " do not fit model %s", path,
+                        r->pairs, r->encoder.raw, model);
     if (r->alphas.bridges < 1 || r->encoder.raw < 1 || r->members < 1)
         return wmi_fail(err, WM_EFORMAT,
                         "%s: %" PRId64 " bridges of %" PRId64 " columns, %" PRId64 " members", path,

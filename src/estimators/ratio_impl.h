@@ -11,6 +11,7 @@ struct wm_ratio {
     wm_ratio_form form;
     bool linear_term, squares;
     int64_t width, blocks;
+    int64_t pairs; /* columns of u, as given; 0: the table is one thing */
     uint64_t seed;
     wm_alphas alphas;
     wm_ratio_info info;
@@ -20,6 +21,7 @@ struct wm_ratio {
     char *schema;             /* wm_schema_write() of the tables, or NULL */
     wmi_model net;            /* made from the fields above by wmi_ratio_open() */
     wmi_params *params;
+    float *knots; /* (encoder.dim, net.bases + 4) of the additive term, or NULL */
     int64_t members;
     double *theta; /* (members, wmi_params_count) */
 };
@@ -36,9 +38,13 @@ typedef struct wmi_ratio_rows {
 
 /* Copies the settings that make a network. */
 void wmi_ratio_take_opts(wm_ratio *r, const wm_ratio_opts *opts);
-/* From the settings, alphas.bridges, encoder.dim and members: the network, its table, and zeroed
- * theta and bridges. */
+/* From the settings, alphas.bridges, encoder and members: the network, its table, and zeroed theta,
+ * bridges and knots. */
 WM_MUST_CHECK wm_status wmi_ratio_open(wm_ratio *r, wm_error *err);
+/* Knots of an additive term between the rows of both ends, x (n, encoder.dim); nothing for models
+ * without one. x[1] may be NULL. */
+WM_MUST_CHECK wm_status wmi_ratio_place_knots(wm_ratio *r, const int64_t n[2],
+                                              const double *const x[2], wm_error *err);
 /* WM_EINVAL for options that contradict each other. */
 WM_MUST_CHECK wm_status wmi_ratio_check_opts(const wm_ratio_opts *opts, wm_error *err);
 

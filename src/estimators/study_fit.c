@@ -1,5 +1,4 @@
-/* study_fit.c - one model on every fold: fits in parallel, one thread each, and their scores at
- * rows that they have not seen. */
+/* study_fit.c - one model on every fold: fits in parallel, one thread each. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,11 +14,11 @@
 #include "estimators/study_impl.h"
 
 enum {
-    PATH_ROWS = 2000, /* trajectories of a fold that are scored at every waymark */
-    SEEN_ROWS = 5000, /* rows, of all folds, at which a fit is scored for the jackknife */
-    GROUPS = 20,      /* of the jackknife where fits cost nothing */
+    GROUPS = 20,       /* of the jackknife where fits cost nothing */
+    PILOTS = 2,        /* folds on which a network is tried before it is fitted on all */
+    PILOT_STEPS = 300, /* at most */
+    LEAST_STEPS = 200, /* of a full training */
 };
-
 void wmi_fold_rows(int64_t n, int64_t folds, int64_t f, int64_t *first, int64_t *count)
 {
     *first = n * f / folds;
@@ -115,17 +114,30 @@ static wm_status gather_fold(fold_rows *r, const wmi_study_data *data, const wm_
 
 /* ---- fitting ---- */
 
-/* Thirty times through the data, 400 to 4000 steps; of a candidate among others no more than takes
- * half a minute of one core for all folds. */
+/* Floating-point operations of a step of the network, forward and back. */
+static double step_cost(const wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
+                        int64_t rows)
+{
+    const double w = (double)s->width, d = (double)data->dim;
+
+    return 12 * (double)(rows * t->m) * w * (2 * d + (2 * (double)s->blocks + 2) * w);
+}
+
+/* A hundred and fifty times through the data, 1000 to 8000 steps; of a candidate among others no
+ * more than takes a hundred seconds of one core for all folds. A pilot gets a quarter of that, and
+ * some four seconds a fold. */
 static int64_t steps_for(const wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
                          int64_t rows, int64_t n_train)
 {
-    const double w = (double)s->width, d = (double)data->dim;
-    const double cost = 12 * (double)(rows * t->m) * w * (2 * d + (2 * (double)s->blocks + 2) * w);
-    const double budget = (s->n_models == 1 ? 2e13 : 2e12) / (cost * (double)s->folds);
-    const double want = fmin(fmax(30 * (double)n_train / (double)rows, 400), 4000);
+    const double cost = step_cost(t, data, s, rows);
+    const double budget = (s->n_models == 1 ? 2e13 : 4e12) / (cost * (double)s->folds);
+    const double want = fmin(fmax(150 * (double)n_train / (double)rows, 1000), 8000);
+    const double all =
+        s->iterations ? (double)s->iterations : fmax(fmin(want, budget), LEAST_STEPS);
 
-    return (int64_t)fmax(fmin(want, budget), 200);
+    if (!t->pilot)
+        return (int64_t)all;
+    return (int64_t)ceil(fmin(all / 4, fmax(fmin(1.5e11 / cost, PILOT_STEPS), LEAST_STEPS / 2.0)));
 }
 
 static wm_ratio_opts fit_opts(const wmi_trial *t, const wmi_study_data *data,
@@ -138,13 +150,15 @@ static wm_ratio_opts fit_opts(const wmi_trial *t, const wmi_study_data *data,
     o.model = t->model;
     o.squares = true;
     o.refine = t->refine;
+    o.all_rows = true; /* the fold is there to judge by */
     o.objective = s->objective;
     o.optimizer = s->optimizer;
     o.batch = rows * (t->m + 1);
-    o.iterations = s->iterations ? s->iterations : steps_for(t, data, s, rows, n_train);
+    o.iterations = steps_for(t, data, s, rows, n_train);
     o.eval_every = o.iterations / 20 > 0 ? o.iterations / 20 : 1;
     o.patience = 8;
-    o.lr = s->lr > 0 ? s->lr : 3e-3;
+    /* Coefficients of splines, unlike weights of a network, are log-ratios themselves. */
+    o.lr = s->lr > 0 ? s->lr : t->model & (WM_RATIO_MLP | WM_RATIO_SEPARABLE) ? 3e-3 : 3e-2;
     o.lr_constants = 1;
     o.average = 0.98;
     o.weight_decay = 0.01;
@@ -176,7 +190,9 @@ static wm_status new_ratio(wm_ratio **out, const wmi_trial *t, const wmi_study_d
         (st = wmi_alloc(&r->columns, data->dim, sizeof *r->columns, "columns", err)))
         goto failed;
     memcpy(r->columns, data->columns, (size_t)data->dim * sizeof *r->columns);
-    if ((st = wmi_ratio_open(r, err)))
+    if ((st = wmi_ratio_open(r, err)) ||
+        (st = wmi_ratio_place_knots(r, data->n, (const double *const[]){data->x[0], data->x[1]},
+                                    err)))
         goto failed;
     *out = r;
     return WM_OK;
@@ -185,22 +201,42 @@ failed:
     return st;
 }
 
+/* Evaluations of a fit, told as those of the study. */
+typedef struct watcher {
+    const wm_study_opts *opts;
+    wm_ratio_model model;
+    int64_t round;
+} watcher;
+
+static void watch_eval(void *ctx, const wm_ratio_progress *p)
+{
+    const watcher *w = ctx;
+
+    w->opts->on_eval(w->opts->ctx, &(wm_study_progress){w->round, w->model, *p});
+}
+
 /* Fold f: an ensemble of fits, as the members of one ratio. */
 static wm_status fit_fold(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
                           const fold_rows *rows, int64_t f, int64_t round, const wm_sink *sink,
                           wm_error *err)
 {
     wm_ratio_opts o = fit_opts(t, data, s, rows->rows.n_train[0]);
-    const bool network = t->model & WM_RATIO_MLP;
+    const bool network = t->model & WM_RATIO_TRAINED;
     const int64_t members = network ? s->ensemble : 1;
     wm_ratio *one = NULL;
-    char path[4096], model[32];
+    char path[4096], model[WMI_MODEL_TEXT];
     wm_status st;
+
+    watcher watch = {s, t->model, round};
 
     if ((st = wmi_ratio_check_opts(&o, err)) ||
         (st = new_ratio(&t->fit[f], t, data, &o, members, err)))
         return st;
     o.sink = sink;
+    if (s->on_eval && f == 0 && !t->pilot) { /* the caller's thread */
+        o.on_eval = watch_eval;
+        o.ctx = &watch;
+    }
     if (s->time_limit > 0) { /* fits of this thread, with something left for scoring */
         const int64_t threads = omp_get_num_threads();
 
@@ -228,214 +264,6 @@ static wm_status fit_fold(wmi_trial *t, const wmi_study_data *data, const wm_stu
     return st;
 }
 
-/* ---- scoring ---- */
-
-/* Sums over bridges at encoded rows. */
-static wm_status log_ratios(const wm_ratio *r, int64_t n, const double *x, double *out,
-                            wm_error *err)
-{
-    const int64_t m = r->info.bridges;
-    double *each = NULL;
-    wm_status st;
-
-    if ((st = wmi_alloc(&each, m * n, sizeof *each, "log-ratios", err)))
-        return st;
-    if (!(st = wmi_ratio_scores(r, n, x, each, err)))
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = 0;
-            for (int64_t k = 0; k < m; k++)
-                out[i] += each[k * n + i];
-        }
-    wmi_free(each);
-    return st;
-}
-
-/* n rows of q for fold f's rows of p: q's own in order, or with pairs others of p. */
-static void partners(const wmi_study_data *data, const wm_study_opts *s, int64_t f, int64_t n,
-                     double *out)
-{
-    const int which = s->pairs ? 0 : 1;
-    int64_t first, count;
-
-    wmi_fold_rows(data->n[which], s->folds, f, &first, &count);
-    for (int64_t i = 0; i < n; i++)
-        memcpy(out + i * data->dim,
-               data->x[which] + (first + (i + (s->pairs ? count / 2 : 0)) % count) * data->dim,
-               (size_t)data->dim * sizeof *out);
-}
-
-/* Log-ratios at the fold's rows of p and q, and means at rows of the others. */
-static wm_status score_ends(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
-                            const wm_chain *chain, int64_t f, wm_error *err)
-{
-    const int64_t d = data->dim, m = t->m;
-    wm_status st = WM_OK;
-
-    for (int which = 0; !st && which < 2; which++) {
-        const int table = s->pairs ? 0 : which;
-        const int64_t n = data->n[table];
-        double *x = NULL, *xm = NULL, *out = NULL, sum = 0, sum_w = 0;
-        int64_t first, count, seen = 0;
-
-        wmi_fold_rows(n, s->folds, f, &first, &count);
-        const int64_t each = SEEN_ROWS / s->folds + 1; /* of every other fold */
-        const int64_t room = count + each * s->folds;
-
-        if ((st = wmi_alloc(&x, room * d, sizeof *x, "rows", err)) ||
-            (st = wmi_alloc(&xm, room * d, sizeof *xm, "rows", err)) ||
-            (st = wmi_alloc(&out, room, sizeof *out, "log-ratios", err)))
-            goto next;
-        for (int64_t g = 0; g < s->folds; g++) {
-            int64_t from, size;
-
-            wmi_fold_rows(n, s->folds, g, &from, &size);
-            size = g == f ? size : size < each ? size : each;
-            memcpy(x + seen * d, data->x[table] + from * d, (size_t)(size * d) * sizeof *x);
-            if (s->pairs && which)
-                partners(data, s, g, size, xm + seen * d);
-            seen += size;
-        }
-        if (s->pairs && which) /* rows of p with others' v */
-            wm_chain_waymark_f64(chain, m, &(wm_ends_f64){.rows = seen, .x0 = x, .xm = xm}, x);
-        if ((st = log_ratios(t->fit[f], seen, x, out, err)))
-            goto next;
-        seen = 0;
-        for (int64_t g = 0; g < s->folds; g++) {
-            int64_t from, size;
-
-            wmi_fold_rows(n, s->folds, g, &from, &size);
-            if (g == f) {
-                memcpy(t->log_r[which] + from, out + seen, (size_t)size * sizeof *out);
-            } else {
-                size = size < each ? size : each;
-                for (int64_t i = 0; i < size; i++) {
-                    const double w = data->weight[table] ? data->weight[table][from + i] : 1;
-
-                    sum += w * out[seen + i];
-                    sum_w += w;
-                }
-            }
-            seen += size;
-        }
-        t->without[which][f] = sum / sum_w;
-    next:
-        wmi_free(out);
-        wmi_free(xm);
-        wmi_free(x);
-    }
-    return st;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Shares of the logits in ends (2, n), those at rows of p and of q, that are farther out than
- * anything in seen (2 n, which is sorted here), by more than a quarter of its range. */
-static void find_beyond(int64_t n, double *seen, const double *p, const double *q, double share[2])
-{
-    const double *const ends[2] = {p, q};
-    double lo, hi, slack;
-
-    qsort(seen, (size_t)(2 * n), sizeof *seen, ascending);
-    lo = seen[n / 250];
-    hi = seen[2 * n - 1 - n / 250];
-    slack = 0.25 * (hi - lo) + 1e-9;
-    for (int t = 0; t < 2; t++) {
-        share[t] = 0;
-        for (int64_t i = 0; i < n; i++)
-            share[t] += (ends[t][i] < lo - slack || ends[t][i] > hi + slack) / (double)n;
-    }
-}
-
-/* Trajectories through fold f, or (train) through rows that the fit has seen: every bridge at every
- * waymark, s (m + 1, m, n). */
-static wm_status score_path(const wm_ratio *r, const wm_chain *chain, int64_t n, const double *x0,
-                            const double *xm, double *s, wm_error *err)
-{
-    const int64_t m = r->info.bridges, d = r->encoder.dim;
-    double *x = NULL;
-    wm_status st = wmi_alloc(&x, n * d, sizeof *x, "waymarks", err);
-
-    for (int64_t j = 0; !st && j <= m; j++) {
-        wm_chain_waymark_f64(chain, j, &(wm_ends_f64){.rows = n, .x0 = x0, .xm = xm}, x);
-        st = wmi_ratio_scores(r, n, x, s + j * m * n, err);
-    }
-    wmi_free(x);
-    return st;
-}
-
-static double pair_loss(double num, double den)
-{
-    return wmi_log1pexp(-num) + wmi_log1pexp(den);
-}
-
-/* Rows of a fold that are scored at every waymark: fewer where a score is dear. */
-static int64_t path_rows(const wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s)
-{
-    const double d = (double)data->dim, w = (double)s->width, m = (double)t->m;
-    const double cost = (t->model & WM_RATIO_QUADRATIC ? d * d : d) +
-                        (t->model & WM_RATIO_MLP ? w * (2 * d + 3 * w) : 0);
-    const double affordable = 2e9 / (m * (m + 1) * cost * (double)s->ensemble);
-    const double most = fmin(PATH_ROWS, fmax(200, affordable));
-    const int64_t count = data->n[0] / s->folds;
-
-    return (double)count < most ? count : (int64_t)most;
-}
-
-/* What fold f adds: to the grid and to beyond its share, and its trajectories' scores. train, if
- * not NULL, receives the mean loss at rows that the fit has seen. */
-static wm_status score_fold(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
-                            const wm_chain *chain, int64_t f, int64_t n, double *grid,
-                            double *beyond, double *train, wm_error *err)
-{
-    const int64_t m = t->m, d = data->dim;
-    double *xm = NULL, *all = NULL, *seen = NULL;
-    int64_t first, count, other;
-    wm_status st;
-
-    wmi_fold_rows(data->n[0], s->folds, f, &first, &count);
-    if ((st = wmi_alloc(&xm, n * d, sizeof *xm, "rows", err)) ||
-        (st = wmi_alloc(&all, (m + 1) * m * n, sizeof *all, "scores", err)) ||
-        (st = wmi_alloc(&seen, 2 * n, sizeof *seen, "scores", err)))
-        goto done;
-    partners(data, s, f, n, xm);
-    if ((st = score_path(t->fit[f], chain, n, data->x[0] + first * d, xm, all, err)))
-        goto done;
-    for (int64_t k = 0; k < m; k++) {
-        const double *num = all + (k * m + k) * n, *den = all + ((k + 1) * m + k) * n;
-
-        for (int64_t j = 0; j <= m; j++)
-            grid[k * (m + 1) + j] = wmi_moments_f64(all + (j * m + k) * n, n).mean;
-        memcpy(t->num + k * t->n_path + f * n, num, (size_t)n * sizeof *num);
-        memcpy(t->den + k * t->n_path + f * n, den, (size_t)n * sizeof *den);
-        for (int64_t i = 0; i < n; i++)
-            t->loss[f * n + i] += pair_loss(num[i], den[i]) / (double)m;
-        memcpy(seen, num, (size_t)n * sizeof *num);
-        memcpy(seen + n, den, (size_t)n * sizeof *den);
-        find_beyond(n, seen, all + k * n, all + (m * m + k) * n, beyond + 2 * k);
-    }
-    other = (f + 1) % s->folds; /* rows that the fit has seen */
-    wmi_fold_rows(data->n[0], s->folds, other, &first, &count);
-    n = n < count ? n : count;
-    partners(data, s, other, n, xm);
-    if ((st = score_path(t->fit[f], chain, n, data->x[0] + first * d, xm, all, err)))
-        goto done;
-    *train = 0;
-    for (int64_t k = 0; k < m; k++)
-        for (int64_t i = 0; i < n; i++)
-            *train += pair_loss(all[(k * m + k) * n + i], all[((k + 1) * m + k) * n + i]) /
-                      (double)(n * m);
-done:
-    wmi_free(seen);
-    wmi_free(all);
-    wmi_free(xm);
-    return st;
-}
-
 /* ---- the folds together ---- */
 
 static wm_status new_trial(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
@@ -444,7 +272,7 @@ static wm_status new_trial(wmi_trial *t, const wmi_study_data *data, const wm_st
     const int64_t m = t->m;
     wm_status st;
 
-    t->n_path = path_rows(t, data, s) * s->folds;
+    t->n_path = wmi_trial_path_rows(t, data, s) * t->scored;
     if ((st = wmi_alloc(&t->fit, s->folds, sizeof(wm_ratio *), "fits", err)) ||
         (st = wmi_alloc(&t->num, m * t->n_path, sizeof *t->num, "scores", err)) ||
         (st = wmi_alloc(&t->den, m * t->n_path, sizeof *t->den, "scores", err)) ||
@@ -482,7 +310,7 @@ typedef struct relay {
     wm_sink sink;
     const wm_sink *to;
     double share, before; /* fits of this thread in all, and those that are done */
-    char name[32];
+    char name[WMI_MODEL_TEXT];
 } relay;
 
 static void relay_progress(void *ctx, const wm_progress *p)
@@ -522,9 +350,9 @@ static void run_fold(wmi_trial *t, const wmi_study_data *data, const wm_study_op
         out->st = wmi_fail(err, WM_EINTERRUPTED, "stopped on request");
     else if (!(out->st = gather_fold(&rows, data, s, f, err)) &&
              !(out->st = fit_fold(t, data, s, &rows, f, round, sink, err)) &&
-             !(out->st = score_ends(t, data, s, chain, f, err)))
-        out->st = score_fold(t, data, s, chain, f, t->n_path / s->folds, out->grid, out->beyond,
-                             &out->train, err);
+             (t->pilot || !(out->st = wmi_trial_score_ends(t, data, s, chain, f, err))))
+        out->st = wmi_trial_score_fold(t, data, s, chain, f, t->n_path / t->scored, out->grid,
+                                       out->beyond, &out->train, err);
     free_fold_rows(&rows);
 }
 
@@ -573,7 +401,7 @@ static wm_status finer_jackknife(wmi_trial *t, const wmi_study_data *data,
     for (int which = 0; which < (opts->pairs ? 1 : 2); which++)
         if (data->n[which] < 4 * GROUPS)
             return WM_OK;
-    fine.folds = fine.n_without = o.folds = GROUPS;
+    fine.folds = fine.n_without = fine.scored = o.folds = GROUPS;
     if ((st = new_trial(&fine, data, &o, err)))
         goto done;
 #pragma omp parallel for schedule(static, 1)
@@ -583,7 +411,7 @@ static wm_status finer_jackknife(wmi_trial *t, const wmi_study_data *data,
 
         if (!(result[g].st = gather_fold(&rows, data, &o, g, own)) &&
             !(result[g].st = fit_fold(&fine, data, &o, &rows, g, 0, NULL, own)))
-            result[g].st = score_ends(&fine, data, &o, chain, g, own);
+            result[g].st = wmi_trial_score_ends(&fine, data, &o, chain, g, own);
         free_fold_rows(&rows);
     }
     for (int64_t g = 0; g < GROUPS && !st; g++)
@@ -601,31 +429,32 @@ done:
     return st;
 }
 
-wm_status wmi_trial_run(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *opts,
-                        wm_ratio_model model, const wm_alphas *alphas, int64_t round, wm_error *err)
+/* Results of `folds` folds, in one store. */
+static wm_status new_results(fold_result **result, double **store, int64_t folds, int64_t m,
+                             wm_error *err)
 {
-    const int64_t K = opts->folds;
-    const double start = wmi_clock(opts->sink);
-    const int64_t m = alphas->bridges;
-    fold_result *result = NULL;
-    double *store = NULL;
-    wm_chain *chain = NULL;
     wm_status st;
 
-    *t = (wmi_trial){
-        .model = model, .alphas = *alphas, .m = m, .folds = K, .n_without = K, .refine = true};
-    if ((st = new_trial(t, data, opts, err)) ||
-        (st = wm_chain_new(&chain, m, alphas, data->dim, data->columns, err)) ||
-        (st = wmi_alloc(&result, K, sizeof *result, "folds", err)) ||
-        (st = wmi_alloc(&store, K * m * (m + 3), sizeof *store, "folds", err)))
-        goto done;
-    for (int64_t f = 0; f < K; f++) {
-        result[f].grid = store + f * m * (m + 3);
-        result[f].beyond = result[f].grid + m * (m + 1);
+    if ((st = wmi_alloc(result, folds, sizeof **result, "folds", err)) ||
+        (st = wmi_alloc(store, folds * m * (m + 3), sizeof **store, "folds", err)))
+        return st;
+    for (int64_t f = 0; f < folds; f++) {
+        (*result)[f].grid = *store + f * m * (m + 3);
+        (*result)[f].beyond = (*result)[f].grid + m * (m + 1);
     }
-#pragma omp parallel num_threads((int)(K < omp_get_max_threads() ? K : omp_get_max_threads()))
+    return WM_OK;
+}
+
+/* The first `folds` folds, in parallel. */
+static wm_status run_folds(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *opts,
+                           const wm_chain *chain, int64_t folds, int64_t round, fold_result *result,
+                           wm_error *err)
+{
+    const int threads = omp_get_max_threads();
+
+#pragma omp parallel num_threads((int)(folds < threads ? folds : threads))
     {
-        relay own = {.to = opts->sink, .share = ceil((double)K / omp_get_num_threads())};
+        relay own = {.to = opts->sink, .share = ceil((double)folds / omp_get_num_threads())};
         const bool speaks = omp_get_thread_num() == 0 && opts->sink;
 
         if (speaks) {
@@ -634,21 +463,84 @@ wm_status wmi_trial_run(wmi_trial *t, const wmi_study_data *data, const wm_study
             own.sink.log = NULL;
             own.sink.clock = NULL;
             own.sink.progress = relay_progress;
-            (void)wm_ratio_model_text(model, own.name, sizeof own.name);
+            (void)wm_ratio_model_text(t->model, own.name, sizeof own.name);
         }
 #pragma omp for schedule(static, 1)
-        for (int64_t f = 0; f < K; f++) {
+        for (int64_t f = 0; f < folds; f++) {
             run_fold(t, data, opts, chain, f, round, speaks ? &own.sink : NULL, &result[f]);
             own.before++;
         }
     }
-    for (int64_t f = 0; f < K && !st; f++) { /* the lowest fold's failure is reported */
-        if ((st = result[f].st) && err)
-            *err = result[f].err;
-    }
-    if (!st)
-        collect(t, result);
-    if (!st && only_moments(t))
+    for (int64_t f = 0; f < folds; f++) /* the lowest fold's failure is reported */
+        if (result[f].st) {
+            if (err)
+                *err = result[f].err;
+            return result[f].st;
+        }
+    return WM_OK;
+}
+
+wm_status wmi_trial_pilot(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *opts,
+                          wm_ratio_model model, const wm_alphas *alphas, wm_error *err)
+{
+    const int64_t folds = PILOTS < opts->folds ? PILOTS : opts->folds;
+    const double start = wmi_clock(opts->sink);
+    wm_study_opts o = *opts;
+    fold_result *result = NULL;
+    double *store = NULL;
+    wm_chain *chain = NULL;
+    wm_status st;
+
+    o.checkpoint = NULL;
+    o.ensemble = 1;
+    *t = (wmi_trial){.model = model,
+                     .alphas = *alphas,
+                     .m = alphas->bridges,
+                     .folds = opts->folds,
+                     .n_without = opts->folds,
+                     .scored = folds,
+                     .refine = true,
+                     .pilot = true};
+    if ((st = new_trial(t, data, &o, err)) ||
+        (st = wm_chain_new(&chain, t->m, &t->alphas, data->dim, data->columns, err)) ||
+        (st = new_results(&result, &store, folds, t->m, err)) ||
+        (st = run_folds(t, data, &o, chain, folds, 0, result, err)))
+        goto done;
+    t->mean_loss = wmi_moments_f64(t->loss, t->n_path).mean;
+    t->seconds = wmi_clock(opts->sink) - start;
+done:
+    wm_chain_free(chain);
+    wmi_free(store);
+    wmi_free(result);
+    if (st)
+        wmi_trial_free(t);
+    return st;
+}
+
+wm_status wmi_trial_run(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *opts,
+                        wm_ratio_model model, const wm_alphas *alphas, int64_t round, wm_error *err)
+{
+    const int64_t K = opts->folds, m = alphas->bridges;
+    const double start = wmi_clock(opts->sink);
+    fold_result *result = NULL;
+    double *store = NULL;
+    wm_chain *chain = NULL;
+    wm_status st;
+
+    *t = (wmi_trial){.model = model,
+                     .alphas = *alphas,
+                     .m = m,
+                     .folds = K,
+                     .n_without = K,
+                     .scored = K,
+                     .refine = true};
+    if ((st = new_trial(t, data, opts, err)) ||
+        (st = wm_chain_new(&chain, m, alphas, data->dim, data->columns, err)) ||
+        (st = new_results(&result, &store, K, m, err)) ||
+        (st = run_folds(t, data, opts, chain, K, round, result, err)))
+        goto done;
+    collect(t, result);
+    if (only_moments(t))
         st = finer_jackknife(t, data, opts, chain, err);
     t->seconds = wmi_clock(opts->sink) - start;
 done:
@@ -660,26 +552,11 @@ done:
     return st;
 }
 
-wm_ratio_bridge wmi_trial_bridge(const wmi_trial *t, int64_t k)
-{
-    wm_ratio_bridge b = {.alpha_from = t->alphas.alpha[k], .alpha_to = t->alphas.alpha[k + 1]};
-    const double n = (double)t->n_path;
-
-    for (int64_t i = 0; i < t->n_path; i++) {
-        const double num = t->num[k * t->n_path + i], den = t->den[k * t->n_path + i];
-
-        b.loss += pair_loss(num, den) / n;
-        b.accuracy += 0.5 * ((num > 0) + (den < 0)) / n;
-        b.mean_log_ratio += num / n;
-    }
-    return b;
-}
-
 /* Bridges without a network are linear in their parameters: the mean of the fits is one of them. */
 wm_status wmi_trial_ratio(wm_ratio **out, wmi_trial *t, const wmi_study_data *data, wm_error *err)
 {
     const wm_ratio *first = t->fit[0];
-    const bool network = t->model & WM_RATIO_MLP;
+    const bool network = t->model & WM_RATIO_TRAINED;
     const int64_t count = wmi_params_count(first->params), each = first->members;
     wm_ratio *r;
     wm_ratio_opts o;
@@ -690,6 +567,7 @@ wm_status wmi_trial_ratio(wm_ratio **out, wmi_trial *t, const wmi_study_data *da
     o.squares = first->squares;
     o.width = first->width;
     o.blocks = first->blocks;
+    o.pairs = first->pairs;
     o.seed = first->seed;
     if ((st = new_ratio(&r, t, data, &o, network ? t->folds * each : 1, err)))
         return st;

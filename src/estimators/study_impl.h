@@ -6,7 +6,7 @@
 #include "estimators/study_data.h"
 #include "waymark/study.h"
 
-enum { WMI_MAX_CHECKS = 12 };
+enum { WMI_MAX_CHECKS = 12, WMI_MODEL_TEXT = 64 };
 
 /* Rows first .. first + count of a table are fold f's. */
 void wmi_fold_rows(int64_t n, int64_t folds, int64_t f, int64_t *first, int64_t *count);
@@ -18,6 +18,8 @@ typedef struct wmi_trial {
     wm_alphas alphas;
     int64_t m, folds;
     bool refine;      /* moments are tested and refined */
+    bool pilot;       /* a network gets a short training */
+    int64_t scored;   /* folds, from the first, that trajectories are of: all but in a pilot */
     wm_ratio **fit;   /* (folds) */
     double *log_r[2]; /* (n) at the rows of p and of q, in the study's order */
     int64_t n_without;
@@ -33,11 +35,34 @@ typedef struct wmi_trial {
     bool finished;
 } wmi_trial;
 
+/* A short training of `model` on two folds, of which only the scores on trajectories and losses are
+ * there: whether the model has a chance, and where waymarks should be. */
+WM_MUST_CHECK wm_status wmi_trial_pilot(wmi_trial *t, const wmi_study_data *data,
+                                        const wm_study_opts *opts, wm_ratio_model model,
+                                        const wm_alphas *alphas, wm_error *err);
 /* Fits `model` on every fold and scores it. round tells checkpoints apart. */
 WM_MUST_CHECK wm_status wmi_trial_run(wmi_trial *t, const wmi_study_data *data,
                                       const wm_study_opts *opts, wm_ratio_model model,
                                       const wm_alphas *alphas, int64_t round, wm_error *err);
 void wmi_trial_free(wmi_trial *t);
+
+/* ---- scores (study_score.c) ---- */
+
+/* Rows of a fold that are scored at every waymark: fewer where a score is dear. */
+int64_t wmi_trial_path_rows(const wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s);
+/* Log-ratios at the fold's rows of p and q, and means at rows of the others. */
+WM_MUST_CHECK wm_status wmi_trial_score_ends(wmi_trial *t, const wmi_study_data *data,
+                                             const wm_study_opts *s, const wm_chain *chain,
+                                             int64_t f, wm_error *err);
+/* What n trajectories of fold f say: into grid (m, m + 1), beyond (m, 2), the trial's num, den and
+ * loss; *train receives the mean loss at rows that the fit has seen. */
+WM_MUST_CHECK wm_status wmi_trial_score_fold(wmi_trial *t, const wmi_study_data *data,
+                                             const wm_study_opts *s, const wm_chain *chain,
+                                             int64_t f, int64_t n, double *grid, double *beyond,
+                                             double *train, wm_error *err);
+/* Mean difference of the losses of the same trajectories, a - b, in the folds that both have
+ * scored, and its standard error. */
+double wmi_trial_compare(const wmi_trial *a, const wmi_trial *b, double *se);
 /* Loss, accuracy and mean log-ratio of bridge k. */
 wm_ratio_bridge wmi_trial_bridge(const wmi_trial *t, int64_t k);
 /* Mean of r_k under its denominator (side 0) or of 1 / r_k under its numerator (1). */
@@ -67,6 +92,8 @@ struct wm_study {
     wm_ratio *ratio;
 };
 
+/* Candidates, waymarks and the trial that is kept. */
+WM_MUST_CHECK wm_status wmi_study_search(wm_study *s, const wm_study_opts *opts, wm_error *err);
 /* Checks and verdict from everything else in s. */
 WM_MUST_CHECK wm_status wmi_study_judge(wm_study *s, wm_error *err);
 

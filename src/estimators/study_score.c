@@ -201,13 +201,15 @@ wm_status wmi_trial_score_fold(wmi_trial *t, const wmi_study_data *data, const w
         memcpy(seen + n, den, (size_t)n * sizeof *den);
         find_beyond(n, seen, all + k * n, all + (m * m + k) * n, beyond + 2 * k);
     }
+    *train = 0;
+    if (t->pilot) /* nobody asks */
+        goto done;
     other = (f + 1) % s->folds; /* rows that the fit has seen */
     wmi_fold_rows(data->n[0], s->folds, other, &first, &count);
     n = n < count ? n : count;
     partners(data, s, other, n, xm);
     if ((st = score_path(t->fit[f], chain, n, data->x[0] + first * d, xm, all, err)))
         goto done;
-    *train = 0;
     for (int64_t k = 0; k < m; k++)
         for (int64_t i = 0; i < n; i++)
             *train += pair_loss(all[(k * m + k) * n + i], all[((k + 1) * m + k) * n + i]) /

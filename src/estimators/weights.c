@@ -102,6 +102,12 @@ static wm_status check_opts(const wm_weights_opts *o, int64_t n, wm_error *err)
     return WM_OK;
 }
 
+/* Weights above quantile q of n. (1 - 0.9) 600 is 60 less a rounding error, and means 60. */
+static int64_t above_quantile(double q, int64_t n)
+{
+    return (int64_t)floor((1 - q) * (double)n + 1e-6);
+}
+
 static bool clips_at_value(const wm_weights_opts *o)
 {
     return o->tail == WM_TAIL_CLIP && !isnan(o->clip_value);
@@ -127,7 +133,7 @@ wm_status wm_weights_new(wm_weights **out, int64_t n, const wm_weights_opts *opt
     room = w->m + 1;
     /* The threshold of a quantile is the largest that is not clipped: one more is kept. */
     if (o.tail == WM_TAIL_CLIP && !clips_at_value(&o))
-        room = (int64_t)fmax((double)room, floor((1 - o.clip_quantile) * (double)n) + 1);
+        room = (int64_t)fmax((double)room, (double)above_quantile(o.clip_quantile, n) + 1);
     room = room < n ? room : n;
     if ((st = wmi_alloc(&w->top.x, room, sizeof(double), "tail of the weights", err)) ||
         (st = wmi_alloc(&w->smooth, room, sizeof(double), "tail of the weights", err))) {
@@ -221,7 +227,7 @@ static int64_t smooth_tail(wm_weights *w, const wmi_pareto *fit)
 
 static int64_t clip_tail(wm_weights *w)
 {
-    const int64_t cut = (int64_t)floor((1 - w->opts.clip_quantile) * (double)w->n);
+    const int64_t cut = above_quantile(w->opts.clip_quantile, w->n);
     const int64_t last = w->top.n - 1 - (cut < w->top.n ? cut : w->top.n - 1);
     int64_t changed = 0;
 

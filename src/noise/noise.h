@@ -12,7 +12,8 @@
  *   x = wmi_noise_to_x(g, "noise", &o, z, NULL);
  *
  * Parameters of which a density has no gradient (inverse matrices, fixed scales) are kept in the same
- * table: training leaves them alone, wmi_noise_finish() makes them from the trained ones. */
+ * table: training leaves them alone, wmi_noise_finish() makes them from the trained ones. Those that
+ * the density reads all the same lie under prefix/fixed/, which train/likelihood.h freezes. */
 #ifndef WMI_NOISE_NOISE_H
 #define WMI_NOISE_NOISE_H
 

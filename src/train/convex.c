@@ -64,17 +64,16 @@ static wm_status gaussian_of(wmi_gaussian *g, const wm_chain *chain, const wmi_e
     return wmi_gaussian_at(g, d, m0, mm, coef, coef + d, k, err);
 }
 
-static wm_status fit_bridges(const wmi_convex_data *data, const wm_chain *chain,
-                             const wmi_convex_opts *opts, const wmi_end_moments *m0,
-                             const wmi_end_moments *mm, wmi_convex_bridge *bridges, wm_error *err)
+/* Bridges from the moments of the ends; those that were refined are left alone. */
+static wm_status moment_bridges(const wm_chain *chain, bool quadratic, const wmi_end_moments *m0,
+                                const wmi_end_moments *mm, wmi_convex_bridge *bridges,
+                                wm_error *err)
 {
-    const int64_t d = data->dim, m = wm_chain_bridges(chain);
+    const int64_t d = wm_chain_dim(chain), m = wm_chain_bridges(chain);
     wmi_gaussian a = {0}, b = {0};
     double *pooled = NULL, *coef = NULL;
-    wmi_progress progress;
     wm_status st;
 
-    wmi_progress_start(&progress, opts->sink, "bridges", 0, m);
     if ((st = wmi_gaussian_new(&a, d, err)) || (st = wmi_gaussian_new(&b, d, err)) ||
         (st = wmi_alloc(&pooled, d * d, sizeof *pooled, "covariance", err)) ||
         (st = wmi_alloc(&coef, 2 * d, sizeof *coef, "coefficients", err)) ||
@@ -85,18 +84,13 @@ static wm_status fit_bridges(const wmi_convex_data *data, const wm_chain *chain,
 
         if ((st = gaussian_of(&b, chain, m0, mm, k + 1, coef, err)))
             goto done;
-        if (opts->quadratic)
+        if (bridges[k].ridge == INFINITY && quadratic)
             quadratic_bridge(d, &a, &b, &bridges[k]);
-        else if ((st = linear_bridge(d, &a, &b, pooled, &bridges[k], err)))
-            goto done;
-        bridges[k].ridge = INFINITY;
-        bridges[k].valid_loss = NAN;
-        bridges[k].valid_gain = 0;
-        if (opts->refine && (st = wmi_refine_bridge(data, chain, opts, k, &bridges[k], err)))
+        else if (bridges[k].ridge == INFINITY &&
+                 (st = linear_bridge(d, &a, &b, pooled, &bridges[k], err)))
             goto done;
         a = b;
         b = next;
-        wmi_progress_update(&progress, k + 1, "held-out loss %.4f", bridges[k].valid_loss);
     }
 done:
     wmi_free(coef);
@@ -106,28 +100,110 @@ done:
     return st;
 }
 
+static wm_status refine_bridges(const wmi_convex_data *data, const wm_chain *chain,
+                                const wmi_convex_opts *opts, wmi_convex_bridge *bridges,
+                                wm_error *err)
+{
+    const int64_t m = wm_chain_bridges(chain);
+    wmi_progress progress;
+
+    wmi_progress_start(&progress, opts->sink, "bridges", 0, m);
+    for (int64_t k = 0; k < m; k++) {
+        const wm_status st = wmi_refine_bridge(data, chain, opts, k, &bridges[k], err);
+
+        if (st)
+            return st;
+        wmi_progress_update(&progress, k + 1, "held-out loss %.4f", bridges[k].valid_loss);
+    }
+    return WM_OK;
+}
+
+/* Moments of one end: of the training rows, and of all, shrunk as the held-out rows like it best.
+ */
+typedef struct end_fit {
+    wmi_end_moments train, all;
+    double weight; /* of the diagonal */
+} end_fit;
+
+/* all, which holds the moments of the held-out rows, becomes those of both together:
+ * n S = n_t S_t + n_v S_v + (n_t n_v / n) e e' with e the difference of the means. */
+static void pool_moments(int64_t d, int64_t n_train, int64_t n_valid, end_fit *e)
+{
+    const double t = (double)n_train / (double)(n_train + n_valid), v = 1 - t;
+    const double *mt = e->train.mean, *mv = e->all.mean;
+
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < d; j++)
+            e->all.cov[i * d + j] = t * e->train.cov[i * d + j] + v * e->all.cov[i * d + j] +
+                                    t * v * (mt[i] - mv[i]) * (mt[j] - mv[j]);
+    for (int64_t i = 0; i < d; i++)
+        e->all.mean[i] = t * mt[i] + v * mv[i];
+}
+
+static wm_status fit_end(end_fit *e, int64_t d, int64_t n_train, const double *train,
+                         int64_t n_valid, const double *valid, wm_error *err)
+{
+    wm_status st;
+
+    if ((st = wmi_end_moments_new(&e->train, d, err)) ||
+        (st = wmi_end_moments_new(&e->all, d, err)) ||
+        (st = wmi_end_moments_of(&e->train, n_train, d, train, err)) ||
+        (st = wmi_end_moments_of(&e->all, n_valid, d, valid, err)))
+        return st;
+    pool_moments(d, n_train, n_valid, e);
+    if ((st = wmi_end_moments_shrink(&e->train, d, n_valid, valid, &e->weight, err)))
+        return st;
+    for (int64_t i = 0; i < d * d; i++)
+        e->all.cov[i] *= i % (d + 1) == 0 ? 1 : 1 - e->weight;
+    return WM_OK;
+}
+
+/* N(0, I), known. */
+static wm_status standard_end(end_fit *e, int64_t d, wm_error *err)
+{
+    wm_status st;
+
+    if ((st = wmi_end_moments_new(&e->train, d, err)) ||
+        (st = wmi_end_moments_new(&e->all, d, err)))
+        return st;
+    for (int64_t j = 0; j < d; j++)
+        e->train.cov[j * (d + 1)] = e->all.cov[j * (d + 1)] = 1;
+    return WM_OK;
+}
+
+static void free_end(end_fit *e)
+{
+    wmi_end_moments_free(&e->train);
+    wmi_end_moments_free(&e->all);
+}
+
 wm_status wmi_convex_fit(const wmi_convex_data *data, const wm_chain *chain,
                          const wmi_convex_opts *opts, wmi_convex_bridge *bridges, double *shrink,
                          wm_error *err)
 {
     const int64_t d = data->dim;
-    wmi_end_moments m0 = {0}, mm = {0};
+    end_fit e0 = {0}, em = {0};
     wm_status st;
 
-    if ((st = wmi_end_moments_new(&m0, d, err)) || (st = wmi_end_moments_new(&mm, d, err)) ||
-        (st = wmi_end_moments_of(&m0, data->n0_train, d, data->x0_train, err)) ||
-        (st = wmi_end_moments_shrink(&m0, d, data->n0_valid, data->x0_valid, shrink, err)))
-        goto done;
-    if (data->xm_standard) {
-        for (int64_t j = 0; j < d; j++)
-            mm.cov[j * (d + 1)] = 1;
-    } else if ((st = wmi_end_moments_of(&mm, data->nm_train, d, data->xm_train, err)) ||
-               (st = wmi_end_moments_shrink(&mm, d, data->nm_valid, data->xm_valid, NULL, err))) {
-        goto done;
+    for (int64_t k = 0; k < wm_chain_bridges(chain); k++) {
+        bridges[k].ridge = INFINITY;
+        bridges[k].valid_loss = NAN;
+        bridges[k].valid_gain = 0;
     }
-    st = fit_bridges(data, chain, opts, &m0, &mm, bridges, err);
+    if ((st = fit_end(&e0, d, data->n0_train, data->x0_train, data->n0_valid, data->x0_valid,
+                      err)) ||
+        (st = data->xm_standard ? standard_end(&em, d, err)
+                                : fit_end(&em, d, data->nm_train, data->xm_train, data->nm_valid,
+                                          data->xm_valid, err)) ||
+        (st = moment_bridges(chain, opts->quadratic, &e0.train, &em.train, bridges, err)) ||
+        (opts->refine && (st = refine_bridges(data, chain, opts, bridges, err))))
+        goto done;
+    if (shrink)
+        *shrink = e0.weight;
+    if (opts->all_rows)
+        st = moment_bridges(chain, opts->quadratic, &e0.all, &em.all, bridges, err);
 done:
-    wmi_end_moments_free(&mm);
-    wmi_end_moments_free(&m0);
+    free_end(&em);
+    free_end(&e0);
     return st;
 }

@@ -28,6 +28,7 @@ typedef struct wmi_convex_data {
 typedef struct wmi_convex_opts {
     bool quadratic; /* else linear: equal covariances */
     bool refine;    /* test and refine; else the moments alone */
+    bool all_rows;  /* moments that stay are in the end those of all rows, held-out ones too */
     uint64_t seed;  /* pairing of rows */
     const wm_sink *sink;
     const volatile sig_atomic_t *stop;
@@ -43,7 +44,10 @@ typedef struct wmi_convex_bridge {
     double valid_gain; /* of the refinement over the moments, nats; 0 where the moments won */
 } wmi_convex_bridge;
 
-/* bridges (m) with q and w given by the caller. shrink, if not NULL, receives the weight of the
+/* With all_rows nothing of the data is left to judge the bridges by: for callers who have kept
+ * other rows for that. valid_loss and valid_gain are still those of the training rows' moments.
+ *
+ * bridges (m) with q and w given by the caller. shrink, if not NULL, receives the weight of the
  * diagonal in the covariance of p0, chosen on held-out likelihood. WM_EINVAL where a covariance is
  * singular. */
 WM_MUST_CHECK wm_status wmi_convex_fit(const wmi_convex_data *data, const wm_chain *chain,

@@ -22,13 +22,13 @@ void wmi_likelihood_opts_init(wmi_likelihood_opts *opts, wmi_noise_kind kind)
 
     *opts = (wmi_likelihood_opts){
         .batch = flow ? 256 : 512,
-        .iterations = flow ? 20000 : 10000,
+        .iterations = flow ? 20000 : 3000,
         .patience = 30,
-        .lr = flow ? 1e-3 : 3e-4,
+        .lr = flow ? 1e-3 : 5e-3,
         .schedule = WMI_LR_COSINE,
         .warmup = flow ? 200 : 100,
         .clip = flow ? 50 : 0,
-        .average = 0.995,
+        .average = flow ? 0.995 : 0.99,
         .seed = 1,
         .checkpoint_seconds = 30,
     };

@@ -51,47 +51,75 @@ static void shrink_to_diagonal(int64_t d, const double *cov, double weight, doub
             out[i * d + j] = cov[i * d + j] * (i == j ? 1 : 1 - weight);
 }
 
-/* Mean log-density of the rows, up to a constant; -INFINITY where the covariance is singular. */
-static double held_out_likelihood(int64_t d, const double *mean, double *cov, int64_t n,
-                                  const double *x, double *rows)
+/* Log-densities of the rows into each (n), up to a constant; false where the covariance is
+ * singular. */
+static bool held_out_likelihood(int64_t d, const double *mean, double *cov, int64_t n,
+                                const double *x, double *rows, double *each)
 {
-    double sum = 0;
+    double logdet;
 
     if (wmi_cholesky(d, cov, "covariance", NULL))
-        return -INFINITY;
+        return false;
+    logdet = wmi_cholesky_logdet(d, cov);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < d; j++)
             rows[i * d + j] = x[i * d + j] - mean[j];
     wmi_lower_solve(n, d, cov, rows);
-    for (int64_t i = 0; i < n * d; i++)
-        sum += rows[i] * rows[i];
-    return -0.5 * (sum / (double)n + wmi_cholesky_logdet(d, cov));
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+
+        for (int64_t j = 0; j < d; j++)
+            sum += rows[i * d + j] * rows[i * d + j];
+        each[i] = -0.5 * (sum + logdet);
+    }
+    return true;
 }
 
+/* Mean of a - b, in units of its own noise. */
+static double clear_by(int64_t n, const double *a, const double *b)
+{
+    double mean = 0, var = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        mean += (a[i] - b[i]) / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        var += (a[i] - b[i] - mean) * (a[i] - b[i] - mean) / (double)n;
+    return mean > 0 ? mean / sqrt(var / (double)n + 1e-300) : 0;
+}
+
+/* Shrinkage halves a dependence as soon as it is strong, and some hundred rows like one weight or
+ * another by chance: a heavier one must be better by more than the noise of the comparison. */
 wm_status wmi_end_moments_shrink(wmi_end_moments *m, int64_t d, int64_t n, const double *x,
                                  double *weight, wm_error *err)
 {
     static const double grid[] = {0, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1};
+    static const double sure = 1;
     const int64_t rows_used = n < 2000 ? n : 2000; /* plenty to tell the grid's values apart */
-    double *cov = NULL, *rows = NULL, best = -INFINITY, chosen = 1, value;
+    double *cov = NULL, *rows = NULL, *best = NULL, *now = NULL, chosen = 1;
+    bool found = false;
     wm_status st;
 
     if ((st = wmi_alloc(&cov, d * d, sizeof *cov, "covariance", err)) ||
-        (st = wmi_alloc(&rows, rows_used * d, sizeof *rows, "held-out rows", err)))
+        (st = wmi_alloc(&rows, rows_used * d, sizeof *rows, "held-out rows", err)) ||
+        (st = wmi_alloc(&best, rows_used, sizeof *best, "held-out rows", err)) ||
+        (st = wmi_alloc(&now, rows_used, sizeof *now, "held-out rows", err)))
         goto done;
     for (size_t i = 0; i < sizeof grid / sizeof *grid; i++) {
         shrink_to_diagonal(d, m->cov, grid[i], cov);
-        value = held_out_likelihood(d, m->mean, cov, rows_used, x, rows);
-        if (value > best) {
-            best = value;
-            chosen = grid[i];
-        }
+        if (!held_out_likelihood(d, m->mean, cov, rows_used, x, rows, now) ||
+            (found && clear_by(rows_used, now, best) < sure))
+            continue;
+        found = true;
+        chosen = grid[i];
+        memcpy(best, now, (size_t)rows_used * sizeof *best);
     }
     shrink_to_diagonal(d, m->cov, chosen, cov);
     memcpy(m->cov, cov, (size_t)(d * d) * sizeof *cov);
     if (weight)
         *weight = chosen;
 done:
+    wmi_free(now);
+    wmi_free(best);
     wmi_free(rows);
     wmi_free(cov);
     return st;

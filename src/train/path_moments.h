@@ -27,8 +27,8 @@ void wmi_end_moments_free(wmi_end_moments *m);
 /* Mean and covariance of x (n, d). */
 WM_MUST_CHECK wm_status wmi_end_moments_of(wmi_end_moments *m, int64_t n, int64_t d,
                                            const double *x, wm_error *err);
-/* Covariance shrunk to its diagonal as held-out rows x (n, d) like it best; *weight, if not NULL,
- * receives the weight of the diagonal. */
+/* Covariance shrunk to its diagonal as much as held-out rows x (n, d) clearly like; *weight, if not
+ * NULL, receives the weight of the diagonal. */
 WM_MUST_CHECK wm_status wmi_end_moments_shrink(wmi_end_moments *m, int64_t d, int64_t n,
                                                const double *x, double *weight, wm_error *err);
 

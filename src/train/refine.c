@@ -29,8 +29,10 @@ static const double SURE = 2; /* times the noise, that a step and then a refinem
 static const double ROOT_TWO = 1.4142135623730950488, ROOT_HALF = 0.70710678118654752440;
 
 typedef struct rows {
-    int64_t n;        /* of each class: a multiple of CHUNK, rows come again to fill it up */
-    float *num, *den; /* (n, d) whitened */
+    int64_t n;             /* of each class: a multiple of CHUNK, rows come again to fill it up */
+    float *num, *den;      /* (n, d) whitened */
+    int64_t *row[2];       /* (n) which rows of p0 and of pm they are made of */
+    int64_t n_distinct[2]; /* rows that there are */
 } rows;
 
 typedef struct refiner {
@@ -67,27 +69,30 @@ static wm_status draw_rows(const refiner *r, rows *out, bool valid, int64_t n, w
     const int64_t n0 = valid ? data->n0_valid : data->n0_train;
     const int64_t nm = valid ? data->nm_valid : data->nm_train;
     const int64_t d = r->d, k = r->k;
-    int64_t *row0 = NULL, *rowm = NULL;
     double *z = NULL;
     wm_status st;
 
+    out->n_distinct[0] = n0;
+    out->n_distinct[1] = nm;
     out->n = (n + CHUNK - 1) / CHUNK * CHUNK;
     if ((st = wmi_alloc(&out->num, out->n * d, sizeof *out->num, "rows", err)) ||
         (st = wmi_alloc(&out->den, out->n * d, sizeof *out->den, "rows", err)) ||
-        (st = wmi_alloc(&row0, out->n, sizeof *row0, "rows", err)) ||
-        (st = wmi_alloc(&rowm, out->n, sizeof *rowm, "rows", err)) ||
+        (st = wmi_alloc(&out->row[0], out->n, sizeof *out->row[0], "rows", err)) ||
+        (st = wmi_alloc(&out->row[1], out->n, sizeof *out->row[1], "rows", err)) ||
         (st = wmi_alloc(&z, CHUNK * d, sizeof *z, "rows", err)))
         goto done;
-    wm_pairing_draw(r->seed + valid, k, n0, nm, out->n, row0, rowm);
+    wm_pairing_draw(r->seed + valid, k, n0, nm, out->n, out->row[0], out->row[1]);
     for (int side = 0; side < 2; side++)
         for (int64_t first = 0; first < out->n; first += CHUNK) {
             float *to = (side ? out->den : out->num) + first * d;
 
-            wm_chain_waymark_f64(
-                r->chain, k + side,
-                &(wm_ends_f64){
-                    .rows = CHUNK, .x0 = x0, .xm = xm, .row0 = row0 + first, .rowm = rowm + first},
-                z);
+            wm_chain_waymark_f64(r->chain, k + side,
+                                 &(wm_ends_f64){.rows = CHUNK,
+                                                .x0 = x0,
+                                                .xm = xm,
+                                                .row0 = out->row[0] + first,
+                                                .rowm = out->row[1] + first},
+                                 z);
             for (int64_t i = 0; i < CHUNK * d; i++)
                 z[i] -= r->mu[i % d];
             wmi_lower_solve(CHUNK, d, r->l, z);
@@ -96,13 +101,13 @@ static wm_status draw_rows(const refiner *r, rows *out, bool valid, int64_t n, w
         }
 done:
     wmi_free(z);
-    wmi_free(rowm);
-    wmi_free(row0);
     return st;
 }
 
 static void free_rows(rows *r)
 {
+    wmi_free(r->row[0]);
+    wmi_free(r->row[1]);
     wmi_free(r->num);
     wmi_free(r->den);
     *r = (rows){0};
@@ -347,25 +352,47 @@ static void from_free(const refiner *r, const double *b, wmi_convex_bridge *x, d
 
 /* ---- the choice ---- */
 
-/* Mean of a - b, two rows of losses, in units of its own noise. */
-static double noise_units(int64_t n, const double *a, const double *b, double *mean)
+/* Sum of the squares of the sums of a - b - mean over the pairs with one row of p0 (side 0) or pm
+ * (1) in common. sum is scratch. */
+static double clustered(const rows *v, int side, const double *a, const double *b, double mean,
+                        double *sum)
 {
-    double var = 0;
+    double squares = 0;
+
+    memset(sum, 0, (size_t)v->n_distinct[side] * sizeof *sum);
+    for (int64_t i = 0; i < v->n; i++)
+        sum[v->row[side][i]] += a[i] - b[i] - mean;
+    for (int64_t i = 0; i < v->n_distinct[side]; i++)
+        squares += sum[i] * sum[i];
+    return squares;
+}
+
+/* Mean of a - b, losses of the held-out pairs, in units of its own noise. A few rows come many
+ * times (they fill chunks, and where pairs are free they meet several others), and a row that comes
+ * again is no new evidence: two-way clusters, by the row of p0 and by that of pm. */
+static double noise_units(const rows *v, const double *a, const double *b, double *sum,
+                          double *mean)
+{
+    double alone = 0, by_row[2], squares;
 
     *mean = 0;
-    for (int64_t i = 0; i < n; i++)
-        *mean += (a[i] - b[i]) / (double)n;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < v->n; i++)
+        *mean += (a[i] - b[i]) / (double)v->n;
+    for (int64_t i = 0; i < v->n; i++) {
         const double diff = a[i] - b[i] - *mean;
 
-        var += diff * diff / (double)n;
+        alone += diff * diff;
     }
-    return var > 0 ? *mean / sqrt(var / (double)n) : 0;
+    for (int side = 0; side < 2; side++)
+        by_row[side] = clustered(v, side, a, b, *mean, sum);
+    squares = fmax(by_row[0] + by_row[1] - alone, fmax(by_row[0], by_row[1]));
+    return squares > 0 ? *mean / (sqrt(squares) / (double)v->n) : 0;
 }
 
 typedef struct trial {
     double *b, *best, *g;         /* (n_free) */
     double *before, *now, *least; /* (valid.n) held-out losses: of the moments, now, the best */
+    double *sum;                  /* (rows of p0 or pm) scratch */
 } trial;
 
 /* One step along the gradient, in the three lengths that fit a Hessian of 1/4 .. 1: cheap, and
@@ -390,7 +417,7 @@ static wm_status worth_refining(refiner *r, trial *t, bool *yes, wm_error *err)
             t->b[i] = r->start[i] - steps[s] * t->g[i];
         if ((st = held_out(r, t->b, t->now, &mean, err)))
             return st;
-        *yes = noise_units(r->valid.n, t->before, t->now, &gain) > SURE;
+        *yes = noise_units(&r->valid, t->before, t->now, t->sum, &gain) > SURE;
     }
     return WM_OK;
 }
@@ -402,6 +429,8 @@ static wm_status follow_ridge(refiner *r, trial *t, wmi_convex_bridge *bridge, w
 {
     const size_t bytes = (size_t)r->n_free * sizeof *t->b;
     const size_t losses = (size_t)r->valid.n * sizeof *t->now;
+    /* The data weigh as much as a ridge of some 1/n: one far below it is none. */
+    const double weakest = fmax(1e-6, 0.1 / (double)r->data->n0_train);
     const double moments = bridge->valid_loss;
     double best = moments, units = 0, gain;
     wmi_lbfgs_opts opts;
@@ -413,7 +442,7 @@ static wm_status follow_ridge(refiner *r, trial *t, wmi_convex_bridge *bridge, w
     memcpy(t->b, r->start, bytes);
     memcpy(t->best, r->start, bytes);
     memcpy(t->least, t->before, losses);
-    for (r->ridge = 1; r->ridge > 1e-6; r->ridge /= 3) {
+    for (r->ridge = 1; r->ridge > weakest; r->ridge /= 3) {
         wmi_lbfgs_result result;
         double mean, rise;
         wm_status st;
@@ -421,7 +450,7 @@ static wm_status follow_ridge(refiner *r, trial *t, wmi_convex_bridge *bridge, w
         if ((st = wmi_lbfgs(t->b, r->n_free, ridge_objective, r, &opts, &result, err)) ||
             (st = held_out(r, t->b, t->now, &mean, err)))
             return st;
-        rise = noise_units(r->valid.n, t->now, t->least, &gain);
+        rise = noise_units(&r->valid, t->now, t->least, t->sum, &gain);
         if (rise > 2)
             break;
         if (mean < best) {
@@ -432,7 +461,8 @@ static wm_status follow_ridge(refiner *r, trial *t, wmi_convex_bridge *bridge, w
             memcpy(t->best, t->b, bytes);
             bridge->ridge = r->ridge;
             bridge->valid_loss = mean;
-            units = fmax(units, noise_units(r->valid.n, t->before, t->now, &bridge->valid_gain));
+            units =
+                fmax(units, noise_units(&r->valid, t->before, t->now, t->sum, &bridge->valid_gain));
         }
     }
     if (units < SURE) { /* the moments stay */
@@ -446,6 +476,8 @@ static wm_status follow_ridge(refiner *r, trial *t, wmi_convex_bridge *bridge, w
 static wm_status choose(refiner *r, double *start, double *work, wmi_convex_bridge *bridge,
                         wm_error *err)
 {
+    const int64_t *const have = r->valid.n_distinct;
+    const int64_t distinct = have[0] > have[1] ? have[0] : have[1];
     trial t = {0};
     bool yes;
     wm_status st;
@@ -458,6 +490,7 @@ static wm_status choose(refiner *r, double *start, double *work, wmi_convex_brid
         (st = wmi_alloc(&t.before, r->valid.n, sizeof *t.before, "refinement", err)) ||
         (st = wmi_alloc(&t.now, r->valid.n, sizeof *t.now, "refinement", err)) ||
         (st = wmi_alloc(&t.least, r->valid.n, sizeof *t.least, "refinement", err)) ||
+        (st = wmi_alloc(&t.sum, distinct, sizeof *t.sum, "refinement", err)) ||
         (st = held_out(r, start, t.before, &bridge->valid_loss, err)) ||
         (st = worth_refining(r, &t, &yes, err)))
         goto done;
@@ -475,6 +508,7 @@ static wm_status choose(refiner *r, double *start, double *work, wmi_convex_brid
             from_free(r, t.best, bridge, work);
     }
 done:
+    wmi_free(t.sum);
     wmi_free(t.least);
     wmi_free(t.now);
     wmi_free(t.before);

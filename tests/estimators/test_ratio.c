@@ -69,9 +69,14 @@ static void a_saved_model_gives_the_same_bits(void **state)
     const char *path = "build_ratio_test.safetensors";
     wm_data *p = normal(N, 3, 0, 0.5, "p"), *q = normal(N, 3, 0, 1, "q");
 
-    static const wm_ratio_model models[] = {WM_RATIO_LINEAR, WM_RATIO_QUADRATIC, WM_RATIO_MLP,
+    static const wm_ratio_model models[] = {WM_RATIO_LINEAR,
+                                            WM_RATIO_QUADRATIC,
+                                            WM_RATIO_MLP,
                                             WM_RATIO_LINEAR | WM_RATIO_MLP,
-                                            WM_RATIO_QUADRATIC | WM_RATIO_MLP};
+                                            WM_RATIO_QUADRATIC | WM_RATIO_MLP,
+                                            WM_RATIO_ADDITIVE,
+                                            WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE | WM_RATIO_MLP,
+                                            WM_RATIO_QUADRATIC | WM_RATIO_SEPARABLE};
 
     (void)state;
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
@@ -88,7 +93,8 @@ static void a_saved_model_gives_the_same_bits(void **state)
         o.iterations = 20;
         o.batch = 64;
         o.width = 8;
-        assert_ok(wm_ratio_fit(&r, p, q, &o, &err), err);
+        o.pairs = models[i] & WM_RATIO_SEPARABLE ? 1 : 0;
+        assert_ok(wm_ratio_fit(&r, p, o.pairs ? NULL : q, &o, &err), err);
         assert_ok(wm_ratio_save(r, path, &err), err);
         assert_ok(wm_ratio_load(&loaded, path, &err), err);
         assert_ok(wm_ratio_log(r, p, before, &err), err);

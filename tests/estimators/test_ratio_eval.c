@@ -61,7 +61,8 @@ static const struct {
 } models[] = {{WM_RATIO_LINEAR, 1},
               {WM_RATIO_QUADRATIC, 1},
               {WM_RATIO_MLP, 1},
-              {WM_RATIO_QUADRATIC | WM_RATIO_MLP, 3}};
+              {WM_RATIO_QUADRATIC | WM_RATIO_MLP, 3},
+              {WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE, 2}};
 enum { N_MODELS = sizeof models / sizeof *models };
 
 /* sum_k -(w_k' z + c_k), z = (x - shift) / scale */

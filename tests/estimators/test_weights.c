@@ -139,6 +139,8 @@ static void clips_cut_where_they_are_told(void **state)
     for (int i = 0; i < 1000; i++)
         assert_near(w[i], fmin(exp(l[i]), 990), 1e-10);
     assert_near(info.ess_ratio, 500500.0 * 500500.0 / 333833500.0, 1e-9);
+    o.clip_quantile = 0.9; /* (1 - 0.9) 600 is 60 less a rounding error */
+    assert_int_equal(make(w, l, 600, &o).changed, 60);
     o.clip_quantile = 1;
     assert_int_equal(make(w, l, 1000, &o).changed, 0);
     o.clip_quantile = 0.3; /* more than the Pareto tail holds */

@@ -103,6 +103,69 @@ static void linear_head_has_a_minus(void **state)
     nn_close(&r);
 }
 
+/* Where no node for u is given the rows are (u, v): u' W_k v, in both layouts. */
+static void u_may_stand_in_the_row_of_v(void **state)
+{
+    enum { M = 2, U = 2, V = 3, ROWS = 4 };
+    wmi_model model;
+    wmi_params *params;
+    double *theta;
+    wm_error err;
+
+    (void)state;
+    wmi_model_init(&model, M, V);
+    model.dim_u = U;
+    model.terms = WMI_TERM_SEPARABLE;
+    model.separable.g.kind = model.separable.f.kind = WMI_BODY_NONE;
+    assert_ok(wmi_params_new(&params, &err), err);
+    assert_ok(wmi_model_declare(params, "", &model, &err), err);
+    assert_ok(wmi_alloc(&theta, wmi_params_count(params), sizeof *theta, "theta", &err), err);
+    for (int64_t i = 0; i < wmi_params_count(params); i++)
+        theta[i] = nn_uniform("theta", i);
+    const double *w = theta + wmi_params_find(params, "separable/head/w")->offset;
+    const double *c = theta + wmi_params_find(params, "c")->offset;
+
+    for (int grouped = 0; grouped < 2; grouped++) {
+        const int64_t dim[] = {grouped ? M * ROWS : ROWS, U + V};
+        wmi_graph *g;
+        wmi_program *program;
+        wmi_node *out;
+        void *in;
+
+        assert_ok(wmi_graph_new(&g, WMI_F64, params, &err), err);
+        out = wmi_model_build(
+            g, "", &model,
+            &(wmi_model_inputs){.layout = grouped ? WMI_ROWS_GROUPED : WMI_ROWS_SHARED,
+                                .x = wmi_input(g, "x", 2, dim)});
+        assert_ok(
+            wmi_compile(&program, g, &(wmi_compile_opts){.outputs = &out, .n_outputs = 1}, &err),
+            err);
+        assert_ok(wmi_program_input(program, "x", &in, &err), err);
+        wmi_program_bind(program, theta, NULL);
+        double *x = in;
+
+        for (int64_t i = 0; i < dim[0] * dim[1]; i++)
+            x[i] = nn_uniform("x", i);
+        assert_ok(wmi_program_forward(program, &err), err);
+        const double *score = wmi_program_value(program, out);
+
+        for (int64_t k = 0; k < M; k++)
+            for (int64_t i = 0; i < ROWS; i++) {
+                const double *row = x + (grouped ? k * ROWS + i : i) * (U + V);
+                double energy = c[k];
+
+                for (int64_t a = 0; a < U; a++)
+                    for (int64_t b = 0; b < V; b++)
+                        energy += row[a] * w[(k * U + a) * V + b] * row[U + b];
+                assert_near(score[k * ROWS + i], -energy, 1e-14);
+            }
+        wmi_program_free(program);
+        wmi_graph_free(g);
+    }
+    wmi_free(theta);
+    wmi_params_free(params);
+}
+
 /* Raising w, c, a diagonal of A or a coefficient lowers the log-ratio where the feature is
  * positive. */
 static void every_term_is_an_energy(void **state)
@@ -307,6 +370,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heads_start_at_ratio_one),
         cmocka_unit_test(linear_head_has_a_minus),
+        cmocka_unit_test(u_may_stand_in_the_row_of_v),
         cmocka_unit_test(every_term_is_an_energy),
         cmocka_unit_test(semi_definite_head_is_bounded),
         cmocka_unit_test(additive_head_has_flat_tails),

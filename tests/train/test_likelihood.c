@@ -148,7 +148,7 @@ static void fit_beats_its_start(void **state)
 static void every_row_counts_once(void **state)
 {
     world *w = open_world();
-    double log_q[VALID], mean = 0;
+    double log_q[VALID] = {0}, mean = 0;
     (void)state;
     noise_pass(&w->run, WMI_F32, LOG_DENSITY, VALID, w->x + TRAIN * D, NULL, log_q);
     for (int i = 0; i < VALID; i++)
@@ -166,7 +166,7 @@ static void every_row_counts_once(void **state)
 static void small_sets_are_served(void **state)
 {
     world *w = open_world();
-    double log_q[9], mean = 0;
+    double log_q[9] = {0}, mean = 0;
     (void)state;
     w->source.n_train = 100;
     w->source.n_valid = 9;

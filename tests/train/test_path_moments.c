@@ -96,11 +96,43 @@ static void a_singular_covariance_is_named(void **state)
     wmi_end_moments_free(&a);
 }
 
+/* Four columns with correlations of 0.4, 700 rows, judged by 100: the sample covariance has entries
+ * of standard error 0.04, and to take a tenth or more away is wrong by one of these. A
+ * hundred rows like it by chance all the same, and must not be asked for more than they know. Twice
+ * the noise is 1 time in 40 by chance, for each of the weights: fewer than 5 of 40. */
+static void dependence_is_not_shrunk_by_chance(void **state)
+{
+    enum { D = 4, TRAIN = 700, VALID = 100, SAMPLES = 40 };
+    double *x = NULL;
+    int heavy = 0;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wmi_alloc(&x, (TRAIN + VALID) * D, sizeof *x, "rows", &err), err);
+    for (int s = 0; s < SAMPLES; s++) {
+        const wmi_rng rng = wmi_rng_make((uint64_t)s, "shrink");
+        wmi_end_moments m;
+        double weight;
+
+        wmi_rng_normal_f64(&rng, 0, (TRAIN + VALID) * D, x);
+        for (int64_t i = 0; i < (TRAIN + VALID) * D; i += 2) /* columns in pairs */
+            x[i + 1] = 0.4 * x[i] + sqrt(1 - 0.16) * x[i + 1];
+        assert_ok(wmi_end_moments_new(&m, D, &err), err);
+        assert_ok(wmi_end_moments_of(&m, TRAIN, D, x, &err), err);
+        assert_ok(wmi_end_moments_shrink(&m, D, VALID, x + TRAIN * D, &weight, &err), err);
+        heavy += weight >= 0.1;
+        wmi_end_moments_free(&m);
+    }
+    assert_true(heavy < 5);
+    wmi_free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moments_of_rows),
         cmocka_unit_test(shrinking_is_for_few_rows),
+        cmocka_unit_test(dependence_is_not_shrunk_by_chance),
         cmocka_unit_test(divergence_has_its_closed_form),
         cmocka_unit_test(a_singular_covariance_is_named),
     };
