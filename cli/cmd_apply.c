@@ -251,6 +251,13 @@ static void put_real(wm_table *t, const char *name, double value, const char *of
     wm_table_text(t, of);
 }
 
+static void put_text(wm_table *t, const char *name, const char *value, const char *of)
+{
+    wm_table_text(t, name);
+    wm_table_text(t, value);
+    wm_table_text(t, of);
+}
+
 static wm_status print_table(const cli_call *call, const wm_apply_info *info, wm_error *err)
 {
     const apply_opts *o = call->opts;
@@ -276,7 +283,11 @@ static wm_status print_table(const cli_call *call, const wm_apply_info *info, wm
     put_real(t, "log of the mean ratio", w->log_mean * unit(call), "0 if X is of q");
     put_real(t, "effective sample size", w->ess, "as weights");
     snprintf(limit, sizeof limit, "good up to %.2f", w->pareto_limit);
-    put_real(t, "Pareto k of the tail", w->pareto_k, isnan(w->pareto_limit) ? NULL : limit);
+    if (isfinite(w->pareto_k))
+        put_real(t, "Pareto k of the tail", w->pareto_k, isnan(w->pareto_limit) ? NULL : limit);
+    else
+        put_text(t, "Pareto k of the tail", w->pareto_k < 0 ? "none" : "not known",
+                 w->pareto_k < 0 ? "no tail: the largest weights are equal" : "too few weights");
     if (w->pareto_k > w->pareto_limit)
         wm_table_tone(t, WM_TONE_WARN);
     st = wm_table_print(t, file_of(call) ? stdout : stderr, err);

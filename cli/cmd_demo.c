@@ -156,9 +156,10 @@ static wm_status run(cli_call *call, wm_error *err)
             "\nThe same model, samples and steps: one classifier between p and q is right so "
             "easily that "
             "it\nlearns little about their ratio; between neighbouring waymarks it is not.\n"
-            "Next: `waymark reproduce gaussian -o gaussian` goes to 80 nats in 320 dimensions, "
-            "and\n"
-            "wm_ratio_fit() in waymark/ratio.h does this with your own samples (see examples/).\n");
+            "Next: `waymark ratio P Q` and `waymark mi U V` do this with your own tables (`waymark "
+            "data`\n"
+            "makes some to try), `waymark reproduce gaussian -o gaussian` goes to 80 nats in 320\n"
+            "dimensions, and waymark/study.h is the same in C (see examples/).\n");
     }
     if ((st = cli_publish(call, err)))
         return st;

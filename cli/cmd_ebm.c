@@ -10,9 +10,9 @@
 
 typedef struct ebm_opts {
     const char *valid, *image, *model, *network, *spacing;
-    int noise, objective; /* choices */
+    int noise, objective, standardize; /* choices */
     double levels, logit, held_out, weight_decay;
-    bool standardize, x_space, spread;
+    bool x_space, spread;
     int64_t bridges, bases, width, blocks;
     int64_t noise_bins, noise_hidden, noise_levels, noise_steps;
     struct {
@@ -24,6 +24,7 @@ typedef struct ebm_opts {
 
 static const char *const noise_names[] = {"gaussian", "copula", "flow", NULL};
 static const char *const objective_names[] = {"logistic", "nwj", "lsq", "multinomial", NULL};
+static const char *const standardize_names[] = {"auto", "yes", "no", NULL};
 static const char *const stage_names[] = {"noise", "heads", "bridges"};
 
 #define AT(field) .at = offsetof(ebm_opts, field)
@@ -99,10 +100,12 @@ static const opt_row rows[] = {
      .hi = 0.49,
      .above = true,
      .unset = "no"},
-    {.kind = OPT_FLAG,
+    {.kind = OPT_CHOICE,
      .name = "standardize",
      AT(standardize),
-     .help = "columns to standard deviation 1; off for images, which are only centred"},
+     .arg = "WHEN",
+     .help = "columns to standard deviation 1: auto is not for images, which are only centred",
+     .choices = standardize_names},
     {.kind = OPT_HEADING, .help = "Noise"},
     {.kind = OPT_CHOICE,
      .name = "noise",
@@ -239,7 +242,6 @@ static void defaults(void *opts)
     *(ebm_opts *)opts = (ebm_opts){.bridges = 10,
                                    .held_out = 0.1,
                                    .spacing = "power:1",
-                                   .standardize = true,
                                    .check_chains = 64};
 }
 
@@ -281,7 +283,7 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
     o->objective = objectives[f->objective];
     o->levels = f->levels;
     o->logit = f->logit;
-    o->standardize = f->standardize && !f->image;
+    o->standardize = f->standardize == 1 || (f->standardize == 0 && !f->image);
     o->held_out = f->held_out;
     o->weight_decay = f->weight_decay;
     o->x_space = f->x_space;

@@ -144,7 +144,7 @@ static wm_status run_null(mi_run *r, cli_call *call, const wm_study_opts *main, 
     o.spacing.kind = WM_SPACING_LIST;
     o.spacing.n_list = info.bridges + 1;
     memcpy(o.spacing.list, info.alphas.alpha, (size_t)(info.bridges + 1) * sizeof(double));
-    o.folds = info.model & WM_RATIO_MLP ? 2 : o.folds;
+    o.folds = info.model & WM_RATIO_TRAINED ? 2 : o.folds;
     o.checkpoint = NULL;
     if (!(st = wm_mi_shuffle(&shuffled, r->joint, r->dim_u, (uint64_t)call->common->seed, err)) &&
         !(st = wm_study_run(&null, shuffled, NULL, r->schema, &o, err))) {
@@ -159,16 +159,13 @@ static wm_status run_null(mi_run *r, cli_call *call, const wm_study_opts *main, 
 static wm_status run_others(mi_run *r, cli_call *call, wm_error *err)
 {
     const mi_opts *opts = call->opts;
+    wm_mi_method all[WM_MI_METHODS];
 
-    for (int i = 0; i < WM_MI_METHODS; i++) {
-        wm_status st = wm_mi_single_run(&r->single[i], (wm_mi_method)i, r->joint, r->dim_u,
-                                        r->schema, opts->gaussianise, (uint64_t)call->common->seed,
-                                        call->sink, call->stop, err);
-
-        if (st)
-            return st;
-    }
-    return WM_OK;
+    for (int i = 0; i < WM_MI_METHODS; i++)
+        all[i] = (wm_mi_method)i;
+    return wm_mi_singles_run(r->single, WM_MI_METHODS, all, r->joint, r->dim_u, r->schema,
+                             opts->gaussianise, (uint64_t)call->common->seed, call->sink,
+                             call->stop, err);
 }
 
 static void summarise(mi_run *r, cli_call *call, const wm_study_info *info)
@@ -227,7 +224,9 @@ static wm_status compare_table(const mi_run *r, const cli_call *call, const wm_s
         wm_table_real(t, m->seconds, 1);
     }
     st = wm_table_print(t, stdout, err);
-    printf("\n");
+    printf(
+        "Standard errors of the others are those of the rows: what a method misses (bias) they do "
+        "not\nsee.\n\n");
     wm_table_free(t);
     return st;
 }

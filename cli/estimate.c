@@ -43,6 +43,37 @@ void study_flags_init(study_flags *f)
                        .max_bridges = o.max_bridges};
 }
 
+double units_per_nat(const cli_call *call)
+{
+    return call->common->bits ? 1 / log(2) : 1;
+}
+
+/* One line of metrics.jsonl. */
+static void write_metrics(void *ctx, const wm_study_progress *p)
+{
+    cli_call *call = ctx;
+    double losses[WM_ALPHAS_MAX];
+    char model[64], name[96];
+    wm_summary *line;
+    wm_error why;
+
+    if (wm_summary_new(&line, &why))
+        return;
+    snprintf(name, sizeof name, "%s, round %" PRId64,
+             wm_ratio_model_text(p->model, model, sizeof model), p->round + 1);
+    wm_summary_text(line, "model", name);
+    wm_summary_integer(line, "step", p->fit.step);
+    wm_summary_real(line, "train_loss", p->fit.train_loss);
+    wm_summary_real(line, "valid_loss", p->fit.valid_loss);
+    wm_summary_real(line, "log_ratio", p->fit.kl * units_per_nat(call));
+    for (int64_t k = 0; k < p->fit.n_bridges; k++)
+        losses[k] = p->fit.bridges[k].loss;
+    wm_summary_reals(line, "bridge", losses, p->fit.n_bridges);
+    if (wm_run_folder_metrics(call->run, line, &why) && call->sink->log)
+        call->sink->log(call->sink->ctx, WM_LOG_WARN, why.text);
+    wm_summary_free(line);
+}
+
 wm_status study_opts(wm_study_opts *out, const study_flags *f, cli_call *call, wm_error *err)
 {
     static const wm_ratio_objective objectives[] = {WM_OBJECTIVE_LOGISTIC, WM_OBJECTIVE_NWJ,
@@ -80,12 +111,9 @@ wm_status study_opts(wm_study_opts *out, const study_flags *f, cli_call *call, w
     out->resume = call->common->resume;
     out->sink = call->sink;
     out->stop = call->stop;
+    out->on_eval = call->run ? write_metrics : NULL;
+    out->ctx = call;
     return wm_run_folder_path(&out->checkpoint, call->run, "state-", err);
-}
-
-double units_per_nat(const cli_call *call)
-{
-    return call->common->bits ? 1 / log(2) : 1;
 }
 
 const char *units_name(const cli_call *call)
@@ -162,6 +190,7 @@ void study_summary(cli_call *call, const wm_study *study)
         wm_summary_text(row, "model", wm_ratio_model_text(c->model, name, sizeof name));
         wm_summary_real(row, "loss", c->loss);
         wm_summary_bool(row, "kept", c->kept);
+        wm_summary_bool(row, "given_up", c->given_up);
         wm_summary_real(row, "seconds", c->seconds);
     }
     summary_normaliser(s, "mean_ratio_under_q", &info.under_q);

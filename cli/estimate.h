@@ -90,7 +90,8 @@ extern const char *const study_objective_names[], *const study_optimizer_names[]
          .name = "model",                                                                          \
          .at = offsetof(T, F.model),                                                               \
          .arg = "TERMS",                                                                           \
-         .help = "auto (the best by held-out loss), or linear, quadratic, mlp, joined by +"},      \
+         .help = "auto (the best by held-out loss), or a sum, joined by +, of linear, quadratic, " \
+                 "additive (a curve for each column), mlp, and for mi separable"},                 \
         {.kind = OPT_CHOICE,                                                                       \
          .name = "objective",                                                                      \
          .at = offsetof(T, F.objective),                                                           \

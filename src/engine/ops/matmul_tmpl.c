@@ -88,6 +88,8 @@ static real dot(int64_t k, const real *restrict a, const real *restrict b)
             lane[l] += a[i + l] * b[i + l];
     for (; i < k; i++)
         rest += a[i] * b[i];
+    if (k < LANES) /* a short row: no sums to fold, which took longer than the row itself */
+        return rest;
     for (int width = LANES / 2; width > 0; width /= 2)
         for (int l = 0; l < width; l++)
             lane[l] += lane[l + width];
