@@ -12,6 +12,7 @@ static const struct {
     [WMI_NWJ] = {"nwj", wmi_nwj_loss},
     [WMI_LSQ] = {"lsq", wmi_lsq_loss},
     [WMI_MULTINOMIAL] = {"multinomial", NULL},
+    [WMI_INFONCE] = {"infonce", NULL},
 };
 
 enum { N_OBJECTIVES = sizeof objectives / sizeof *objectives };
@@ -39,11 +40,15 @@ wmi_node *wmi_loss_bridges(wmi_graph *g, wmi_objective o, wmi_node *scores, wmi_
     if (per_bridge)
         *per_bridge = NULL;
     if (!objectives[o].build)
-        return wmi_graph_fail(g, WM_EINVAL,
-                              "the %s objective is no mean over bridges: it needs labelled rows",
-                              objectives[o].name);
+        return wmi_graph_fail(g, WM_EINVAL, "the %s objective is no mean over bridges: it needs %s",
+                              objectives[o].name, o == WMI_INFONCE ? "all pairs" : "labelled rows");
     losses = objectives[o].build(g, scores, weights, n_num);
     if (per_bridge)
         *per_bridge = losses;
     return wmi_mean(g, losses, WMI_ALL_AXES);
+}
+
+wmi_node *wmi_infonce_loss(wmi_graph *g, wmi_node *scores, wmi_node *own)
+{
+    return wmi_mean(g, wmi_sub(g, wmi_logsumexp(g, scores), own), WMI_ALL_AXES);
 }

@@ -51,10 +51,16 @@ wmi_node *wmi_head_energy(wmi_net *net, const wmi_head_opts *opts, wmi_value h)
     return energy;
 }
 
-wmi_node *wmi_head_bilinear(wmi_net *net, wmi_value u, wmi_value v)
+wmi_node *wmi_head_bilinear_weights(wmi_net *net, int64_t e, int64_t f)
 {
     const wmi_init start = {WMI_INIT_NORMAL, 0, 0.005};
-    wmi_node *w = wmi_net_param(net, "w", 3, (int64_t[]){net->m, u.c, v.c}, start, WMI_GROUP_BODY);
+
+    return wmi_net_param(net, "w", 3, (int64_t[]){net->m, e, f}, start, WMI_GROUP_BODY);
+}
+
+wmi_node *wmi_head_bilinear(wmi_net *net, wmi_value u, wmi_value v)
+{
+    wmi_node *w = wmi_head_bilinear_weights(net, u.c, v.c);
 
     if (!net->graph)
         return NULL;

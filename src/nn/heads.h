@@ -25,6 +25,7 @@ wmi_head_opts wmi_head_quadratic(wmi_quadratic_kind kind, bool linear);
 wmi_node *wmi_head_energy(wmi_net *net, const wmi_head_opts *opts, wmi_value h);
 /* u' W_k v: "w" (m, e, f), N(0, 0.005^2) at the start. u and v may be shared. */
 wmi_node *wmi_head_bilinear(wmi_net *net, wmi_value u, wmi_value v);
+wmi_node *wmi_head_bilinear_weights(wmi_net *net, int64_t e, int64_t f); /* its W_k alone */
 /* Sum over columns j of a cubic spline b_kj(x_j): "coef" (m, d, bases), zero at the start; knots
  * (d, bases + 4) come from the data. Constant beyond the outer knots, hence bounded. */
 wmi_node *wmi_head_additive(wmi_net *net, int64_t bases, wmi_node *knots, wmi_value x);

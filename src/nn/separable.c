@@ -73,3 +73,23 @@ wmi_node *wmi_separable(wmi_net *net, const wmi_separable_opts *opts, bool indep
     wmi_net_leave(net, mark);
     return energy;
 }
+
+wmi_node *wmi_separable_pairs(wmi_net *net, const wmi_separable_opts *opts, wmi_value u,
+                              wmi_value v, wmi_node **own)
+{
+    wmi_graph *g = net->graph;
+    wmi_node *uw; /* (n, f): rows g(u_i)' W */
+    size_t mark;
+
+    *own = NULL;
+    u = wmi_separable_embed(net, opts, u);
+    mark = wmi_net_enter(net, "f");
+    v = wmi_body_features(net, &opts->f, false, v);
+    wmi_net_leave(net, mark);
+    mark = wmi_net_enter(net, "head");
+    uw = wmi_head_bilinear_weights(net, u.c, v.c);
+    wmi_net_leave(net, mark);
+    uw = wmi_matmul(g, u.node, wmi_reshape(g, uw, 2, (int64_t[]){u.c, v.c}), false, false);
+    *own = wmi_sum(g, wmi_mul(g, uw, v.node), 2u);
+    return wmi_matmul(g, uw, v.node, false, true);
+}

@@ -19,6 +19,10 @@ void wmi_separable_omniglot(wmi_separable_opts *opts, int64_t n, int64_t width);
  * or rows grouped by bridge like those of v. -> energy (m, n). Walked (layers.h). */
 wmi_node *wmi_separable(wmi_net *net, const wmi_separable_opts *opts, bool independent, wmi_value u,
                         wmi_value v);
+/* The energies of all pairs of n rows of u and n of v, for one bridge: (n, n), u_i in row i. own
+ * receives those of u_i and v_i, (n). The parameters are those of wmi_separable(). */
+wmi_node *wmi_separable_pairs(wmi_net *net, const wmi_separable_opts *opts, wmi_value u,
+                              wmi_value v, wmi_node **own);
 /* g(u) (rows, e), the part of wmi_separable() that does not know v. */
 wmi_value wmi_separable_embed(wmi_net *net, const wmi_separable_opts *opts, wmi_value u);
 

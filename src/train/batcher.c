@@ -12,6 +12,8 @@ struct wmi_batcher {
     wmi_batch_form form;
     float *x0, *xm; /* (trajectories of a step, dim) */
     float *work;    /* (2, waymarks of a step, dim) with a map, else NULL */
+    int64_t *turns; /* (trajectories of a step, blocks), or NULL: in the order of the numbers */
+    uint64_t turns_seed;
 };
 
 wm_status wmi_batcher_new(wmi_batcher **out, const wm_chain *chain, const wmi_source *source,
@@ -26,6 +28,9 @@ wm_status wmi_batcher_new(wmi_batcher **out, const wm_chain *chain, const wmi_so
         return wmi_fail(err, WM_EINVAL,
                         "the batch holds no whole trajectory: it needs at least one row for each "
                         "waymark, raise --batch");
+    if (source->dim_u > 0 && form == WMI_BATCH_SPREAD)
+        return wmi_fail(err, WM_EINVAL,
+                        "spread batches have no u that serves all bridges: use coupled ones");
     if ((st = wmi_alloc(&b, 1, sizeof *b, "batcher", err)))
         return st;
     b->chain = chain;
@@ -52,7 +57,33 @@ void wmi_batcher_free(wmi_batcher *b)
     wmi_free(b->x0);
     wmi_free(b->xm);
     wmi_free(b->work);
+    wmi_free(b->turns);
     wmi_free(b);
+}
+
+static int64_t trajectories(const wmi_batcher *b)
+{
+    return b->rows * (b->form == WMI_BATCH_SPREAD ? b->bridges : 1);
+}
+
+wm_status wmi_batcher_random_order(wmi_batcher *b, uint64_t seed, wm_error *err)
+{
+    b->turns_seed = seed;
+    return wmi_alloc(&b->turns, trajectories(b) * wm_chain_blocks(b->chain), sizeof *b->turns,
+                     "order of blocks", err);
+}
+
+/* Validation batch i is step -1 - i. */
+static void draw_turns(wmi_batcher *b, int64_t step)
+{
+    if (b->turns)
+        wm_chain_draw_turns(b->chain, b->turns_seed, step, trajectories(b), b->turns);
+}
+
+static void train_ends(wmi_batcher *b, int64_t step)
+{
+    b->source->train(b->source->ctx, step, trajectories(b), b->x0, b->xm);
+    draw_turns(b, step);
 }
 
 int64_t wmi_batcher_valid_batches(const wmi_batcher *b)
@@ -66,7 +97,8 @@ static wm_ends_f32 ends_of(const wmi_batcher *b, int64_t first)
 {
     return (wm_ends_f32){.rows = b->rows,
                          .x0 = b->x0 + first * b->source->dim,
-                         .xm = b->xm + first * b->source->dim};
+                         .xm = b->xm + first * b->source->dim,
+                         .turns = b->turns ? b->turns + first * wm_chain_blocks(b->chain) : NULL};
 }
 
 /* Every trajectory at every bridge. */
@@ -87,11 +119,9 @@ wm_status wmi_batcher_train(wmi_batcher *b, int64_t step, float *x, wm_error *er
     const int64_t dim = s->dim;
     float *to = s->map ? b->work : x;
 
-    if (b->form == WMI_BATCH_COUPLED) {
-        s->train(s->ctx, step, b->rows, b->x0, b->xm);
+    train_ends(b, step);
+    if (b->form == WMI_BATCH_COUPLED)
         return coupled(b, x, err);
-    }
-    s->train(s->ctx, step, b->rows * b->bridges, b->x0, b->xm);
     for (int64_t k = 0; k < b->bridges; k++) {
         const wm_ends_f32 ends = ends_of(b, k * b->rows);
 
@@ -101,17 +131,37 @@ wm_status wmi_batcher_train(wmi_batcher *b, int64_t step, float *x, wm_error *er
     return s->map ? s->map(s->ctx, 2 * b->bridges * b->rows, dim, to, x, err) : WM_OK;
 }
 
-/* A validation set smaller than a batch is walked round: rows come again, none is left out. */
+/* The next rows of validation batch i, of which `done` are there: how many, and the first. A
+ * validation set smaller than a batch is walked round: rows come again, none is left out. */
+static int64_t valid_run(const wmi_batcher *b, int64_t i, int64_t done, int64_t *first)
+{
+    const int64_t n = b->source->n_valid, want = b->rows - done;
+
+    *first = (i * b->rows + done) % n;
+    return want < n - *first ? want : n - *first;
+}
+
 static void valid_ends(wmi_batcher *b, int64_t i)
 {
-    const int64_t dim = b->source->dim, n = b->source->n_valid;
+    const int64_t dim = b->source->dim;
 
-    for (int64_t done = 0; done < b->rows;) {
-        const int64_t first = (i * b->rows + done) % n;
-        const int64_t left = n - first, want = b->rows - done, take = want < left ? want : left;
-
+    for (int64_t done = 0, take, first; done < b->rows; done += take) {
+        take = valid_run(b, i, done, &first);
         b->source->valid(b->source->ctx, first, take, b->x0 + done * dim, b->xm + done * dim);
-        done += take;
+    }
+    draw_turns(b, -1 - i);
+}
+
+void wmi_batcher_train_u(const wmi_batcher *b, int64_t step, float *u)
+{
+    b->source->train_u(b->source->ctx, step, b->rows, u);
+}
+
+void wmi_batcher_valid_u(const wmi_batcher *b, int64_t i, float *u)
+{
+    for (int64_t done = 0, take, first; done < b->rows; done += take) {
+        take = valid_run(b, i, done, &first);
+        b->source->valid_u(b->source->ctx, first, take, u + done * b->source->dim_u);
     }
 }
 
@@ -132,7 +182,7 @@ static wm_status waymarks(wmi_batcher *b, float *x, wm_error *err)
 
 wm_status wmi_batcher_train_waymarks(wmi_batcher *b, int64_t step, float *x, wm_error *err)
 {
-    b->source->train(b->source->ctx, step, b->rows, b->x0, b->xm);
+    train_ends(b, step);
     return waymarks(b, x, err);
 }
 
@@ -140,6 +190,27 @@ wm_status wmi_batcher_valid_waymarks(wmi_batcher *b, int64_t i, float *x, wm_err
 {
     valid_ends(b, i);
     return waymarks(b, x, err);
+}
+
+static wm_status starts(wmi_batcher *b, float *x, wm_error *err)
+{
+    const wmi_source *s = b->source;
+    const wm_ends_f32 ends = ends_of(b, 0);
+
+    wm_chain_waymark_f32(b->chain, 0, &ends, s->map ? b->work : x);
+    return s->map ? s->map(s->ctx, b->rows, s->dim, b->work, x, err) : WM_OK;
+}
+
+wm_status wmi_batcher_train_starts(wmi_batcher *b, int64_t step, float *x, wm_error *err)
+{
+    train_ends(b, step);
+    return starts(b, x, err);
+}
+
+wm_status wmi_batcher_valid_starts(wmi_batcher *b, int64_t i, float *x, wm_error *err)
+{
+    valid_ends(b, i);
+    return starts(b, x, err);
 }
 
 wm_status wmi_source_valid_rows(const wmi_source *s, int64_t first, int64_t n, float *work,

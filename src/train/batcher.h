@@ -20,6 +20,11 @@ typedef struct wmi_source {
     /* Where the ends are in the z-space of an invertible map: from waymarks there to rows that the
      * bridges see, (n, dim) both. NULL: the ends are rows of that kind already. */
     wm_map_f32 *map;
+    /* For models with a u apart from the rows (dim_u columns; 0: none): the u of the same
+     * trajectories, which serves all their waymarks, (rows, dim_u). */
+    int64_t dim_u;
+    void (*train_u)(void *ctx, int64_t step, int64_t rows, float *u);
+    void (*valid_u)(void *ctx, int64_t first, int64_t rows, float *u);
 } wmi_source;
 
 typedef enum wmi_batch_form {
@@ -34,6 +39,9 @@ WM_MUST_CHECK wm_status wmi_batcher_new(wmi_batcher **out, const wm_chain *chain
                                         const wmi_source *source, int64_t rows, wmi_batch_form form,
                                         wm_error *err);
 void wmi_batcher_free(wmi_batcher *b);
+/* From now on blocks take their turns in an order of its own for each trajectory, a function of
+ * (seed, step); one for each row of the validation set. */
+WM_MUST_CHECK wm_status wmi_batcher_random_order(wmi_batcher *b, uint64_t seed, wm_error *err);
 int64_t wmi_batcher_valid_batches(const wmi_batcher *b); /* whole ones, at least 1 */
 
 /* What fails is the map of the source. */
@@ -47,6 +55,14 @@ WM_MUST_CHECK wm_status wmi_batcher_train_waymarks(wmi_batcher *b, int64_t step,
                                                    wm_error *err);
 WM_MUST_CHECK wm_status wmi_batcher_valid_waymarks(wmi_batcher *b, int64_t i, float *x,
                                                    wm_error *err);
+/* x (rows, dim): waymark 0 alone, for objectives that take their negatives from the batch. */
+WM_MUST_CHECK wm_status wmi_batcher_train_starts(wmi_batcher *b, int64_t step, float *x,
+                                                 wm_error *err);
+WM_MUST_CHECK wm_status wmi_batcher_valid_starts(wmi_batcher *b, int64_t i, float *x,
+                                                 wm_error *err);
+/* u (rows, dim_u) of the trajectories of a step, or of a validation batch; coupled form only. */
+void wmi_batcher_train_u(const wmi_batcher *b, int64_t step, float *u);
+void wmi_batcher_valid_u(const wmi_batcher *b, int64_t i, float *u);
 /* Rows first .. first + n of the validation set at the data's end: x (n, dim); work (2, n,
  * dim). */
 WM_MUST_CHECK wm_status wmi_source_valid_rows(const wmi_source *source, int64_t first, int64_t n,

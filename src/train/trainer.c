@@ -37,8 +37,9 @@ enum { KL_ROWS = 256, KL_BATCHES = 8 }; /* held-out rows on which log r is watch
 typedef struct whole_ratio {
     wmi_graph *graph;
     wmi_program *program;
-    wmi_node *scores;  /* (m, KL_ROWS) */
-    float *x, *work;   /* the program's input; (2, KL_ROWS, dim) for the source */
+    wmi_node *scores; /* (m, KL_ROWS) */
+    float *x, *work;  /* the program's input; (2, KL_ROWS, dim) for the source */
+    float *u;         /* the other input, or NULL */
 } whole_ratio;
 
 /* One training run: the compiled step and what it changes. */
@@ -54,6 +55,7 @@ typedef struct trainer {
     wmi_program *program;
     wmi_node *scores, *loss;
     float *x; /* the program's input */
+    float *u; /* the other one, (rows, dim_u), where the source has a u; else NULL */
     float *grad;
     whole_ratio whole;
     wmi_train_state state;
@@ -66,23 +68,49 @@ static bool is_multinomial(const trainer *t)
     return t->opts->objective == WMI_MULTINOMIAL;
 }
 
+static bool is_infonce(const trainer *t)
+{
+    return t->opts->objective == WMI_INFONCE;
+}
+
 /* ---- building ---- */
 
+/* Rows of x in a step. */
+static int64_t step_rows(const trainer *t)
+{
+    return t->rows * (is_infonce(t) ? 1 : is_multinomial(t) ? t->m + 1 : 2 * t->m);
+}
+
+/* The input for u, with so many rows; NULL where the source has none. */
+static wmi_node *input_u(const trainer *t, wmi_graph *g, int64_t rows)
+{
+    const int64_t u[] = {rows, t->source->dim_u};
+
+    return t->source->dim_u > 0 ? wmi_input(g, "u", 2, u) : NULL;
+}
+
 /* Grouped rows and a loss for each bridge; or, multinomial, every bridge at the rows of all
- * waymarks. */
+ * waymarks; or all pairs. */
 static void build_graph(trainer *t, const wmi_model *model)
 {
     wmi_graph *g = t->graph;
     const int64_t dim = t->source->dim;
-    const int64_t n = is_multinomial(t) ? (t->m + 1) * t->rows : 2 * t->rows;
-    const int64_t x[] = {is_multinomial(t) ? n : t->m * n, dim};
-    const int64_t knots[] = {dim, model->bases + 4}, label[] = {n};
-    const wmi_model_inputs in = {
+    const int64_t x[] = {step_rows(t), dim};
+    const int64_t label[] = {step_rows(t)};
+    wmi_model_inputs in = {
         .layout = is_multinomial(t) ? WMI_ROWS_SHARED : WMI_ROWS_GROUPED,
         .x = wmi_input(g, "x", 2, x),
-        .knots = t->opts->knots ? wmi_input(g, "knots", 2, knots) : NULL,
+        .u = input_u(t, g, t->rows),
     };
 
+    wmi_model_constants(g, model, &in);
+    if (is_infonce(t)) {
+        wmi_node *own;
+
+        t->scores = wmi_model_pairs(g, "", model, in.u, in.x, &own);
+        t->loss = wmi_infonce_loss(g, t->scores, own);
+        return;
+    }
     t->scores = wmi_model_build(g, "", model, &in);
     if (is_multinomial(t))
         t->loss = wmi_multinomial_loss(g, t->scores, wmi_input(g, "label", 1, label), NULL);
@@ -90,44 +118,40 @@ static void build_graph(trainer *t, const wmi_model *model)
         t->loss = wmi_loss_bridges(g, t->opts->objective, t->scores, NULL, t->rows, NULL);
 }
 
-static wm_status fill_knots(const trainer *t, wmi_program *p, const wmi_model *model, wm_error *err)
+/* Where the program wants its u; NULL where there is none. */
+static wm_status find_u(const trainer *t, wmi_program *p, float **u, wm_error *err)
 {
-    void *at;
-    wm_status st;
+    void *at = NULL;
+    const wm_status st = t->source->dim_u > 0 ? wmi_program_input(p, "u", &at, err) : WM_OK;
 
-    if (!t->opts->knots)
-        return WM_OK;
-    if ((st = wmi_program_input(p, "knots", &at, err)))
-        return st;
-    memcpy(at, t->opts->knots,
-           (size_t)(t->source->dim * (model->bases + 4)) * sizeof *t->opts->knots);
-    return WM_OK;
+    *u = at;
+    return st;
 }
 
 static wm_status open_whole_ratio(trainer *t, const wmi_model *model, const wmi_params *params,
                                   wm_error *err)
 {
-    const int64_t dim = t->source->dim, x[] = {KL_ROWS, dim}, knots[] = {dim, model->bases + 4};
+    const int64_t dim = t->source->dim, x[] = {KL_ROWS, dim};
     whole_ratio *w = &t->whole;
+    wmi_model_inputs in = {.layout = WMI_ROWS_SHARED};
     void *at;
     wm_status st;
 
     if ((st = wmi_graph_new(&w->graph, WMI_F32, params, err)))
         return st;
-    w->scores = wmi_model_build(
-        w->graph, "", model,
-        &(wmi_model_inputs){.layout = WMI_ROWS_SHARED,
-                            .x = wmi_input(w->graph, "x", 2, x),
-                            .knots =
-                                t->opts->knots ? wmi_input(w->graph, "knots", 2, knots) : NULL});
+    in.x = wmi_input(w->graph, "x", 2, x);
+    in.u = input_u(t, w->graph, KL_ROWS);
+    wmi_model_constants(w->graph, model, &in);
+    w->scores = wmi_model_build(w->graph, "", model, &in);
     if ((st = wmi_compile(&w->program, w->graph,
                           &(wmi_compile_opts){.outputs = &w->scores, .n_outputs = 1}, err)) ||
         (st = wmi_alloc(&w->work, 2 * KL_ROWS * dim, sizeof *w->work, "rows", err)) ||
-        (st = wmi_program_input(w->program, "x", &at, err)))
+        (st = wmi_program_input(w->program, "x", &at, err)) ||
+        (st = find_u(t, w->program, &w->u, err)))
         return st;
     w->x = at;
     wmi_program_bind(w->program, t->state.theta, NULL);
-    return fill_knots(t, w->program, model, err);
+    return wmi_model_fill(w->program, model, t->opts->knots, t->opts->filter, err);
 }
 
 static wm_status fill_constant_inputs(trainer *t, const wmi_model *model, wm_error *err)
@@ -135,10 +159,11 @@ static wm_status fill_constant_inputs(trainer *t, const wmi_model *model, wm_err
     wm_status st;
     void *at;
 
-    if ((st = wmi_program_input(t->program, "x", &at, err)))
+    if ((st = wmi_program_input(t->program, "x", &at, err)) ||
+        (st = find_u(t, t->program, &t->u, err)))
         return st;
     t->x = at;
-    if ((st = fill_knots(t, t->program, model, err)))
+    if ((st = wmi_model_fill(t->program, model, t->opts->knots, t->opts->filter, err)))
         return st;
     if (is_multinomial(t)) {
         if ((st = wmi_program_input(t->program, "label", &at, err)))
@@ -152,8 +177,23 @@ static wm_status fill_constant_inputs(trainer *t, const wmi_model *model, wm_err
 /* The rows of a training step into the program. */
 static wm_status draw_batch(trainer *t, int64_t step, wm_error *err)
 {
+    if (t->u)
+        wmi_batcher_train_u(t->batcher, step, t->u);
+    if (is_infonce(t))
+        return wmi_batcher_train_starts(t->batcher, step, t->x, err);
     return is_multinomial(t) ? wmi_batcher_train_waymarks(t->batcher, step, t->x, err)
                              : wmi_batcher_train(t->batcher, step, t->x, err);
+}
+
+/* The same of validation batch i. */
+static wm_status draw_valid(trainer *t, int64_t i, wm_error *err)
+{
+    if (t->u)
+        wmi_batcher_valid_u(t->batcher, i, t->u);
+    if (is_infonce(t))
+        return wmi_batcher_valid_starts(t->batcher, i, t->x, err);
+    return is_multinomial(t) ? wmi_batcher_valid_waymarks(t->batcher, i, t->x, err)
+                             : wmi_batcher_valid(t->batcher, i, t->x, err);
 }
 
 /* What the bits of a run depend on, as a text: options, parameter names, and the first batch, which
@@ -168,28 +208,36 @@ static wm_status describe(trainer *t, const wmi_params *params, wm_error *err)
         return st;
     if ((st = draw_batch(t, 0, err)))
         return st;
-    h = wmi_hash(h, t->x,
-                 (size_t)((is_multinomial(t) ? t->m + 1 : 2 * t->m) * t->rows * t->source->dim) *
-                     sizeof *t->x);
+    h = wmi_hash(h, t->x, (size_t)(step_rows(t) * t->source->dim) * sizeof *t->x);
+    if (t->u)
+        h = wmi_hash(h, t->u, (size_t)(t->rows * t->source->dim_u) * sizeof *t->u);
     if (o->start)
         h = wmi_hash(h, o->start, (size_t)t->state.n * sizeof *o->start);
     if (o->frozen)
         h = wmi_hash(h, o->frozen, strlen(o->frozen));
-    snprintf(t->settings, 512,
-             "objective=%s form=%d batch=%" PRId64 " iterations=%" PRId64 " eval_every=%" PRId64
-             " lr=%.17g constants=%.17g schedule=%d warmup=%" PRId64
-             " average=%.17g saturated=%.17g "
-             "patience=%" PRId64 " decay=%.17g clip=%.17g seed=%" PRIu64 " hash=%016" PRIx64,
-             wmi_objective_name(o->objective), (int)o->form, o->batch, o->iterations, o->eval_every,
-             o->lr, o->lr_constants, (int)o->schedule, o->warmup, o->average, o->saturated,
-             o->patience, o->weight_decay, o->clip, o->seed, h);
+    snprintf(
+        t->settings, 512,
+        "objective=%s form=%d batch=%" PRId64 " iterations=%" PRId64 " eval_every=%" PRId64
+        " lr=%.17g constants=%.17g schedule=%d warmup=%" PRId64 " average=%.17g saturated=%.17g "
+        "patience=%" PRId64 " decay=%.17g clip=%.17g seed=%" PRIu64 " hash=%016" PRIx64 "%s",
+        wmi_objective_name(o->objective), (int)o->form, o->batch, o->iterations, o->eval_every,
+        o->lr, o->lr_constants, (int)o->schedule, o->warmup, o->average, o->saturated, o->patience,
+        o->weight_decay, o->clip, o->seed, h, o->random_order ? " random_order" : "");
     return WM_OK;
 }
 
-static wm_status check_opts(const trainer *t, wm_error *err)
+static wm_status check_opts(const trainer *t, const wmi_model *model, wm_error *err)
 {
     const wmi_train_opts *o = t->opts;
 
+    if (t->source->dim_u > 0 && t->source->dim_u != model->dim_u)
+        return wmi_fail(err, WM_ESHAPE,
+                        "the source gives %" PRId64 " columns of u, the model has %" PRId64,
+                        t->source->dim_u, model->dim_u);
+    if (is_infonce(t) && (!t->source->dim_u || t->rows < 2))
+        return wmi_fail(err, WM_EINVAL,
+                        "InfoNCE tells pairs (u, x) of a batch apart: it needs a u apart, and a "
+                        "batch of 4 or more");
     if (o->iterations < 1)
         return wmi_fail(err, WM_EINVAL, "%" PRId64 " iterations: at least 1 is needed",
                         o->iterations);
@@ -221,9 +269,11 @@ static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_para
                                  .clip = t->opts->clip,
                                  .average = t->opts->average,
                                  .frozen = t->opts->frozen};
-    if ((st = check_opts(t, err)) ||
+    if ((st = check_opts(t, model, err)) ||
         (st = wmi_train_state_open(s, params, t->m, &t->rates, err)) ||
         (st = wmi_batcher_new(&t->batcher, chain, t->source, t->rows, t->opts->form, err)) ||
+        (t->opts->random_order &&
+         (st = wmi_batcher_random_order(t->batcher, t->opts->seed, err))) ||
         (st = wmi_graph_new(&t->graph, WMI_F32, params, err)))
         return st;
     build_graph(t, model);
@@ -243,7 +293,7 @@ static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_para
         wmi_params_init(params, t->opts->seed, WMI_F32, s->theta);
     wmi_program_bind(t->program, s->theta, t->grad);
     if ((st = fill_constant_inputs(t, model, err)) ||
-        (st = open_whole_ratio(t, model, params, err)))
+        (!is_infonce(t) && (st = open_whole_ratio(t, model, params, err))))
         return st;
     return describe(t, params, err);
 }
@@ -263,6 +313,27 @@ static void close_trainer(trainer *t)
 }
 
 /* ---- evaluation ---- */
+
+/* InfoNCE: scores (rows, rows) of all pairs. */
+static void add_pairs(trainer *t)
+{
+    const float *s = wmi_program_value(t->program, t->scores);
+    const int64_t n = t->rows;
+
+    t->eval->loss += (double)n * wmi_program_scalar(t->program, t->loss);
+    for (int64_t i = 0; i < n; i++) {
+        const float *row = s + i * n;
+        int64_t above = 0, equal = 0; /* others that score more than the true one, or as much */
+
+        for (int64_t j = 0; j < n; j++) {
+            above += row[j] > row[i];
+            equal += j != i && row[j] == row[i];
+        }
+        t->eval->accuracy += above ? 0 : 2 / (double)(1 + equal); /* of two a row, as below */
+    }
+    t->eval->mean_log_ratio +=
+        (double)n * (log((double)n) - wmi_program_scalar(t->program, t->loss));
+}
 
 /* Scores of bridge k: where its numerator's and denominator's rows begin in the output (m, n). */
 static void add_batch(trainer *t)
@@ -297,12 +368,13 @@ static wm_status evaluate(trainer *t, double *loss, wm_error *err)
     *loss = 0;
     wmi_program_step(t->program, t->opts->seed, (uint64_t)t->state.step, false);
     for (int64_t i = 0; i < batches; i++) {
-        st = is_multinomial(t) ? wmi_batcher_valid_waymarks(t->batcher, i, t->x, err)
-                               : wmi_batcher_valid(t->batcher, i, t->x, err);
-        if (st || (st = wmi_program_forward(t->program, err)))
+        if ((st = draw_valid(t, i, err)) || (st = wmi_program_forward(t->program, err)))
             return st;
         *loss += wmi_program_scalar(t->program, t->loss) / (double)batches;
-        add_batch(t);
+        if (is_infonce(t))
+            add_pairs(t);
+        else
+            add_batch(t);
     }
     for (int64_t k = 0; k < t->m; k++) {
         const double rows = (double)(batches * t->rows);
@@ -320,12 +392,18 @@ static wm_status estimate_kl(trainer *t, double *kl, wm_error *err)
     const int64_t n = t->source->n_valid;
     int64_t rows = 0;
 
+    if (is_infonce(t)) { /* its scores have a free function of u in them */
+        *kl = t->eval->mean_log_ratio;
+        return WM_OK;
+    }
     *kl = 0;
     for (int64_t first = 0; first < n && first < KL_ROWS * KL_BATCHES; first += KL_ROWS) {
         const int64_t count = n - first < KL_ROWS ? n - first : KL_ROWS;
         const float *s;
         wm_status st;
 
+        if (t->whole.u)
+            t->source->valid_u(t->source->ctx, first, count, t->whole.u);
         if ((st = wmi_source_valid_rows(t->source, first, count, t->whole.work, t->whole.x, err)) ||
             (st = wmi_program_forward(t->whole.program, err)))
             return st;

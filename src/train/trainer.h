@@ -21,13 +21,16 @@ typedef struct wmi_bridge_eval {
     double loss;           /* logistic: 2 log 2 = 1.386 is chance, 0 is saturated */
     double accuracy;       /* of the classifier: share of rows with the sign of log r right */
     double mean_log_ratio; /* at the numerator's rows: estimates KL(p_k || p_k+1) */
+    /* InfoNCE: its loss (log of the rows of a batch is chance); how often the true x is the best of
+     * the batch; the bound of the mutual information, log rows - loss. */
 } wmi_bridge_eval;
 
 typedef struct wmi_train_eval {
     int64_t step;
     double train_loss; /* mean over the steps since the last evaluation */
     double valid_loss; /* mean over bridges */
-    double kl;         /* mean of log r over held-out rows of p0: estimates KL(p0 || pm) */
+    double kl;         /* mean of log r over held-out rows of p0: estimates KL(p0 || pm); InfoNCE:
+                          the bound */
     const wmi_bridge_eval *bridges; /* (m) */
 } wmi_train_eval;
 
@@ -42,6 +45,7 @@ typedef enum wmi_train_stop {
 typedef struct wmi_train_opts {
     wmi_objective objective;
     wmi_batch_form form;
+    bool random_order;         /* mixed blocks change in an order drawn for each trajectory */
     int64_t batch;             /* waymark samples in a step: rows = batch / (m + 1) trajectories */
     int64_t iterations;        /* steps in all */
     int64_t eval_every;        /* steps; 0: an epoch of the training set */
@@ -59,13 +63,14 @@ typedef struct wmi_train_opts {
     double average;      /* decay of the weight average that is validated and kept; 0: none */
     double saturated;    /* a validation loss below it, twice running, ends the run; 0: never */
     uint64_t seed;
-    double time_limit;                 /* seconds, of this process; 0: none */
-    const char *checkpoint;            /* file, or NULL */
-    double checkpoint_seconds;         /* between two writes; every evaluation at most */
-    bool resume;                       /* from the checkpoint, if it is there */
-    const float *knots;                /* (dim, bases + 4) for an additive term, or NULL */
-    const wm_sink *sink;               /* or NULL */
-    const volatile sig_atomic_t *stop; /* or NULL */
+    double time_limit;         /* seconds, of this process; 0: none */
+    const char *checkpoint;    /* file, or NULL */
+    double checkpoint_seconds; /* between two writes; every evaluation at most */
+    bool resume;               /* from the checkpoint, if it is there */
+    const float *knots;        /* (wmi_model_columns, bases + 4) for an additive term, or NULL */
+    const float *filter;       /* (dim, filters) where the model has filters */
+    const wm_sink *sink;       /* or NULL */
+    const volatile sig_atomic_t *stop;                      /* or NULL */
     void (*on_eval)(void *ctx, const wmi_train_eval *eval); /* or NULL */
     void (*on_resume)(void *ctx, int64_t step);             /* or NULL: metrics are cut back */
     void *on_eval_ctx;
@@ -82,7 +87,12 @@ typedef struct wmi_train_result {
     double seconds;           /* of training, in all processes */
 } wmi_train_result;
 
-/* Trains the parameters of `params` (declared by wmi_model_declare with prefix ""), from the seed
+/* A source with a u needs a model with one (dim_u alike), which then gets it as an input of its
+ * own: g(u) is computed once for each trajectory, whatever the number of bridges. InfoNCE needs
+ * such a source, one bridge, and no term but the separable one; of the chain it reads waymark 0
+ * only.
+ *
+ * Trains the parameters of `params` (declared by wmi_model_declare with prefix ""), from the seed
  * or the checkpoint. theta (wmi_params_count) receives the best ones. last (m) receives their
  * evaluation. WM_EINVAL, WM_ENOMEM, WM_EDIVERGED (a loss that is not finite), WM_EIO and WM_EFORMAT
  * of the checkpoint. */

@@ -450,18 +450,18 @@ static void known_values(void **state)
 
 static void names_go_both_ways(void **state)
 {
-    const char *const names[] = {"logistic", "nwj", "lsq", "multinomial"};
+    const char *const names[] = {"logistic", "nwj", "lsq", "multinomial", "infonce"};
     wmi_objective o = WMI_LSQ;
 
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         assert_true(wmi_objective_find(names[i], &o));
         assert_int_equal(o, i);
         assert_string_equal(wmi_objective_name(o), names[i]);
     }
     assert_false(wmi_objective_find("logistics", &o));
     assert_false(wmi_objective_find("", &o));
-    assert_int_equal(o, WMI_MULTINOMIAL); /* left alone */
+    assert_int_equal(o, WMI_INFONCE); /* left alone */
 }
 
 /* The scalar is the mean of the bridges, its gradient 1/m of theirs, and weights stay constants. */

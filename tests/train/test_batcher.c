@@ -31,7 +31,8 @@ static void valid(void *ctx, int64_t first, int64_t rows, float *x0, float *xm)
     fill(first, rows, x0, xm);
 }
 
-static const wmi_source source = {DIM, 50, N_VALID, train, valid, NULL, NULL};
+static const wmi_source source = {
+    .dim = DIM, .n_train = 50, .n_valid = N_VALID, .train = train, .valid = valid};
 
 static wm_chain *chain_new(wm_alphas *alphas)
 {
@@ -127,7 +128,12 @@ static wm_status twice(void *ctx, int64_t n, int64_t dim, float *z, float *x, wm
 
 static void waymarks_are_mapped(void **state)
 {
-    const wmi_source mapped = {DIM, 50, N_VALID, train, valid, NULL, twice};
+    const wmi_source mapped = {.dim = DIM,
+                               .n_train = 50,
+                               .n_valid = N_VALID,
+                               .train = train,
+                               .valid = valid,
+                               .map = twice};
     enum { ALL = BRIDGES * 2 * ROWS * DIM, ONCE = (BRIDGES + 1) * ROWS * DIM };
     float plain[ALL], x[ALL], work[2 * ROWS * DIM];
     wm_alphas a;

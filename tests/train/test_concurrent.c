@@ -81,7 +81,8 @@ typedef struct outcome {
 static void fit(int which, outcome *o)
 {
     uint64_t seed = 100 + (uint64_t)which;
-    wmi_source source = {DIM, 5000, 500, train, valid, &seed, NULL};
+    wmi_source source = {
+        .dim = DIM, .n_train = 5000, .n_valid = 500, .train = train, .valid = valid, .ctx = &seed};
     wmi_bridge_eval last[BRIDGES];
     wmi_train_result result = {0};
     wm_chain *chain = NULL;

@@ -56,7 +56,8 @@ typedef struct outcome {
 
 static outcome run(problem p, const wmi_train_opts *opts)
 {
-    wmi_source source = {DIM, 5000, N_VALID, train, valid, &p, NULL};
+    wmi_source source = {
+        .dim = DIM, .n_train = 5000, .n_valid = N_VALID, .train = train, .valid = valid, .ctx = &p};
     outcome o = {.st = WM_OK};
     wm_spacing spacing;
     wm_alphas alphas;
