@@ -11,8 +11,6 @@
 #include "waymark/apply.h"
 #include "waymark/version.h"
 
-enum { PATH_SIZE = 4096 };
-
 typedef struct apply_opts {
     const char *out, *format;
     int weights, missing, header; /* choices */
@@ -101,24 +99,6 @@ static void defaults(void *opts)
 }
 
 /* ---- options ---- */
-
-/* The model of a run folder, or the file itself. */
-static wm_status find_model(cli_call *call, char path[PATH_SIZE], wm_error *err)
-{
-    const char *given = call->args[0];
-    struct stat info;
-    const bool folder = stat(given, &info) == 0 && S_ISDIR(info.st_mode);
-
-    if (snprintf(path, PATH_SIZE, "%s%s", given,
-                 !folder                           ? ""
-                 : given[strlen(given) - 1] == '/' ? "model.safetensors"
-                                                   : "/model.safetensors") >= PATH_SIZE)
-        return cli_usage(call, err, "the path of the model is too long");
-    if (folder && stat(path, &info))
-        return opt_fail(
-            err, "%.180s: holds no model.safetensors; `waymark ratio P Q -o DIR` makes one", given);
-    return WM_OK;
-}
 
 static wm_status weights_of(wm_weights_opts *w, cli_call *call, wm_error *err)
 {
@@ -224,7 +204,7 @@ static wm_status write_note(const cli_call *call, const char *model, const wm_ap
                             wm_error *err)
 {
     const char *out = file_of(call);
-    char path[PATH_SIZE + 8];
+    char path[CLI_PATH_SIZE + 8];
     struct stat is;
     wm_summary *s = NULL;
     wm_status st;
@@ -263,7 +243,7 @@ static wm_status print_table(const cli_call *call, const wm_apply_info *info, wm
     const apply_opts *o = call->opts;
     const wm_weights_info *w = &info->weights;
     const char *of = call->common->bits ? "bits" : "nats";
-    char title[PATH_SIZE + 64], limit[48];
+    char title[CLI_PATH_SIZE + 64], limit[48];
     wm_table *t = NULL;
     wm_status st;
 
@@ -299,7 +279,7 @@ static wm_status run(cli_call *call, wm_error *err)
 {
     const apply_opts *opts = call->opts;
     const char *out = file_of(call) ? file_of(call) : "-";
-    char model[PATH_SIZE];
+    char model[CLI_PATH_SIZE];
     wm_ratio *ratio = NULL;
     wm_apply_info info;
     wm_weights_opts weights;
@@ -309,7 +289,7 @@ static wm_status run(cli_call *call, wm_error *err)
 
     if ((st = weights_of(&weights, call, err)))
         return st;
-    if (!*call->args[0] || strlen(out) >= PATH_SIZE)
+    if (!*call->args[0] || strlen(out) >= CLI_PATH_SIZE)
         return cli_usage(call, err, "RUN is empty, or the name of the output too long");
     if (!file_of(call) && call->common->json)
         return cli_usage(call, err, "--json needs -o FILE: standard output has the numbers");
@@ -323,7 +303,8 @@ static wm_status run(cli_call *call, wm_error *err)
     o.read = &read;
     o.sink = call->sink;
     o.stop = call->stop;
-    if ((st = find_model(call, model, err)) || (st = wm_ratio_load(&ratio, model, err)) ||
+    if ((st = cli_model_path(model, call->args[0], "ratio P Q", err)) ||
+        (st = wm_ratio_load(&ratio, model, err)) ||
         (st = wm_ratio_apply(&info, ratio, call->args[1], out, &o, err)) ||
         (st = write_note(call, model, &info, err)))
         goto done;

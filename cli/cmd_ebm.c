@@ -9,10 +9,11 @@
 #include "ebm_run.h"
 
 typedef struct ebm_opts {
-    const char *valid, *image, *model, *network, *spacing;
+    const char *valid, *image, *model, *network, *spacing, *noise_from;
     int noise, objective, standardize; /* choices */
     double levels, logit, held_out, weight_decay;
     bool x_space, spread;
+    int filters; /* choice */
     int64_t bridges, bases, width, blocks;
     int64_t noise_bins, noise_hidden, noise_levels, noise_steps;
     struct {
@@ -20,6 +21,7 @@ typedef struct ebm_opts {
         double lr, average;
     } stage[WM_EBM_STAGES];
     int64_t check_steps, check_chains;
+    double checkpoint;
 } ebm_opts;
 
 static const char *const noise_names[] = {"gaussian", "copula", "flow", NULL};
@@ -80,8 +82,8 @@ static const opt_row rows[] = {
      .name = "image",
      AT(image),
      .arg = "HxW[xC]",
-     .help = "rows are images: 28x28, 32x32x3",
-     .unset = "no"},
+     .help = "rows are images: 28x28, 32x32x3; or no",
+     .unset = "by the axes of DATA, where other options are for images"},
     {.kind = OPT_REAL,
      .name = "dequantize",
      AT(levels),
@@ -113,6 +115,12 @@ static const opt_row rows[] = {
      .arg = "NAME",
      .help = "density that is fitted first",
      .choices = noise_names},
+    {.kind = OPT_TEXT,
+     .name = "noise-from",
+     AT(noise_from),
+     .arg = "RUN",
+     .help = "take transforms and noise from an earlier run on the same data; with its --noise",
+     .unset = "fit"},
     {.kind = OPT_INTEGER,
      .name = "noise-bins",
      AT(noise_bins),
@@ -200,6 +208,13 @@ static const opt_row rows[] = {
      .hi = 1000,
      .unset = "16"},
     {.kind = OPT_CHOICE,
+     .name = "filters",
+     AT(filters),
+     .arg = "WHEN",
+     .help = "the additive term reads principal components and whitened columns too: auto is for "
+             "images",
+     .choices = standardize_names},
+    {.kind = OPT_CHOICE,
      .name = "objective",
      AT(objective),
      .arg = "NAME",
@@ -234,15 +249,21 @@ static const opt_row rows[] = {
      .help = "of it",
      .lo = 2,
      .hi = 1e6},
+    {.kind = OPT_HEADING, .help = "Going on"},
+    CHECKPOINT_ROW(ebm_opts, checkpoint),
     {0},
 };
 
 static void defaults(void *opts)
 {
+    wm_ebm_opts o;
+
+    wm_ebm_opts_init(&o);
     *(ebm_opts *)opts = (ebm_opts){.bridges = 10,
                                    .held_out = 0.1,
                                    .spacing = "power:1",
-                                   .check_chains = 64};
+                                   .check_chains = 64,
+                                   .checkpoint = o.checkpoint_seconds};
 }
 
 /* ---- options ---- */
@@ -263,6 +284,33 @@ static wm_status take_image(wm_ebm_opts *o, const char *text, cli_call *call, wm
     return WM_OK;
 }
 
+/* Without --image: the axes of the array say what its images are, if there is any sign that they
+ * are some. */
+static wm_status find_image(wm_ebm_opts *o, cli_call *call, wm_error *err)
+{
+    const ebm_opts *f = call->opts;
+    int64_t shape[3];
+    char line[120];
+    bool found;
+    wm_status st;
+
+    if (f->image)
+        return strcmp(f->image, "no") == 0 ? WM_OK : take_image(o, f->image, call, err);
+    if (f->levels == 0 && f->logit == 0 && !(o->model & WM_EBM_RESNET))
+        return WM_OK;
+    if ((st = ebm_image_shape(&found, shape, call->args[0], err)) || !found)
+        return st;
+    o->height = shape[0];
+    o->width = shape[1];
+    o->channels = shape[2];
+    snprintf(line, sizeof line, "images of %" PRId64 " x %" PRId64, shape[0], shape[1]);
+    if (shape[2] > 1)
+        snprintf(line + strlen(line), 24, " x %" PRId64, shape[2]);
+    snprintf(line + strlen(line), 48, ", from the shape of the array");
+    call->sink->log(call->sink->ctx, WM_LOG_INFO, line);
+    return WM_OK;
+}
+
 static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
 {
     static const wm_ebm_noise noises[] = {WM_NOISE_GAUSSIAN, WM_NOISE_COPULA, WM_NOISE_FLOW};
@@ -273,17 +321,17 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
     wm_status st;
 
     wm_ebm_opts_init(o);
-    if (f->image && (st = take_image(o, f->image, call, err)))
-        return st;
     if (f->model && strcmp(f->model, "auto") != 0 && wm_ebm_model_parse(&o->model, f->model, &why))
         return cli_usage(call, err, "--model: %s", why.text);
     if (wm_spacing_parse(&o->spacing, f->spacing, &why))
         return cli_usage(call, err, "--spacing: %s", why.text);
+    if ((st = find_image(o, call, err)))
+        return st;
     o->noise = noises[f->noise];
     o->objective = objectives[f->objective];
     o->levels = f->levels;
     o->logit = f->logit;
-    o->standardize = f->standardize == 1 || (f->standardize == 0 && !f->image);
+    o->standardize = f->standardize == 1 || (f->standardize == 0 && o->height == 0);
     o->held_out = f->held_out;
     o->weight_decay = f->weight_decay;
     o->x_space = f->x_space;
@@ -291,6 +339,7 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
     o->network = f->network;
     o->bridges = f->bridges;
     o->bases = f->bases;
+    o->filters = f->filters == 0 ? 0 : f->filters == 1 ? 1 : -1;
     o->mlp_width = f->width;
     o->mlp_blocks = f->blocks;
     o->noise_bins = f->noise_bins;
@@ -305,6 +354,7 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
     o->seed = (uint64_t)call->common->seed;
     o->time_limit = call->common->time_limit;
     o->resume = call->common->resume;
+    o->checkpoint_seconds = f->checkpoint;
     o->sink = call->sink;
     o->stop = call->stop;
     return wm_run_folder_path(&o->checkpoint, call->run, "state.safetensors", err);
@@ -314,6 +364,7 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
 
 typedef struct watcher {
     cli_call *call;
+    bool seen[WM_EBM_STAGES];
     wm_status st; /* of writing metrics */
     wm_error err;
 } watcher;
@@ -321,15 +372,21 @@ typedef struct watcher {
 static void on_eval(void *ctx, const wm_ebm_progress *p)
 {
     watcher *w = ctx;
+    const bool noise = p->stage == WM_EBM_STAGE_NOISE;
     wm_summary *line = NULL;
 
+    /* A run that was killed may have said more than its checkpoint knows. */
+    if (!w->st && !w->seen[p->stage])
+        w->st = wm_run_folder_rewind(w->call->run, stage_names[p->stage], p->step - 1, &w->err);
+    w->seen[p->stage] = true;
     if (w->st || !w->call->run || (w->st = wm_summary_new(&line, &w->err)))
         return;
     wm_summary_text(line, "stage", stage_names[p->stage]);
     wm_summary_integer(line, "step", p->step);
-    wm_summary_real(line, "train_loss", p->train_loss);
-    wm_summary_real(line, "valid_loss", p->valid_loss);
-    wm_summary_real(line, "direct", p->direct);
+    wm_summary_real(line, noise ? "train_loglik" : "train_loss", p->train_loss);
+    wm_summary_real(line, noise ? "valid_loglik" : "valid_loss", p->valid_loss);
+    if (!noise)
+        wm_summary_real(line, "direct", p->direct);
     wm_summary_real(line, "seconds", p->seconds);
     for (int64_t k = 0; k < p->n_bridges; k++) {
         wm_summary *row = wm_summary_row(line, "bridges");
@@ -578,16 +635,13 @@ done:
 static wm_status finish(cli_call *call, const wm_ebm *e, const wm_ebm_info *info,
                         const wm_data *data, wm_error *err)
 {
-    const char *path;
     wm_status st;
 
     if ((st = cli_publish(call, err)) || !call->run)
         return st;
     if (info->dim == 2 && (st = draw_plane(call, e, data, err)))
         return st;
-    if ((st = wm_run_folder_path(&path, call->run, "report.html", err)))
-        return st;
-    return wm_report_write(NULL, call->common->out, path, call->sink, err);
+    return ebm_publish(call, err);
 }
 
 static wm_status run(cli_call *call, wm_error *err)
@@ -595,7 +649,7 @@ static wm_status run(cli_call *call, wm_error *err)
     const ebm_opts *f = call->opts;
     watcher watch = {.call = call};
     wm_data *data = NULL, *valid = NULL;
-    wm_ebm *e = NULL;
+    wm_ebm *e = NULL, *noise = NULL;
     wm_ebm_opts o;
     wm_ebm_info info;
     wm_ebm_walk walk;
@@ -607,8 +661,10 @@ static wm_status run(cli_call *call, wm_error *err)
     wm_status st;
 
     if ((st = make_opts(&o, call, err)) || (st = ebm_read(&data, call->args[0], call, err)) ||
-        (f->valid && (st = ebm_read(&valid, f->valid, call, err))))
+        (f->valid && (st = ebm_read(&valid, f->valid, call, err))) ||
+        (f->noise_from && (st = ebm_open(&noise, f->noise_from, err))))
         goto done;
+    o.noise_of = noise;
     o.on_eval = on_eval;
     o.ctx = &watch;
     if ((st = wm_ebm_fit(&e, data, valid, &o, err)))
@@ -621,6 +677,13 @@ static wm_status run(cli_call *call, wm_error *err)
     if ((st = wm_run_folder_path(&path, call->run, "model.safetensors", err)) ||
         (path && (st = wm_ebm_save(e, path, err))))
         goto done;
+    if (!info.finished && *call->stop) { /* what was learned is kept, but nobody waits for more */
+        st = WM_EINTERRUPTED;
+        opt_fail(err, "%s",
+                 path ? "--resume goes on; model.safetensors has what was learned so far"
+                      : "without -o nothing is kept");
+        goto done;
+    }
     wm_ebm_walk_init(&walk);
     walk.chains = f->check_chains;
     walk.steps = f->check_steps > 0 ? f->check_steps : 300;
@@ -639,6 +702,7 @@ static wm_status run(cli_call *call, wm_error *err)
     st = finish(call, e, &info, data, err);
 done:
     wm_ebm_free(e);
+    wm_ebm_free(noise);
     wm_data_free(valid);
     wm_data_free(data);
     return st;

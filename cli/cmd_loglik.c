@@ -108,6 +108,10 @@ static wm_status walk_all(result *r, const wm_ebm *e, const wm_ebm_info *info, c
 
 static void add_summary(cli_call *call, const result *r, const wm_ebm_info *info)
 {
+    const char *meaning = r->bracket.closed    ? "AIS and RAISE agree: the bracket is closed."
+                          : r->bracket.crossed ? "RAISE is above AIS: one of the runs is wrong, "
+                                                 "raise --steps."
+                                               : "AIS and RAISE do not agree yet: raise --steps.";
     wm_summary *s = call->summary, *c;
 
     wm_summary_integer(s, "n_test", r->n);
@@ -139,12 +143,9 @@ static void add_summary(cli_call *call, const result *r, const wm_ebm_info *info
     wm_summary_real(c, "value", r->bracket.gap);
     wm_summary_real(c, "limit", r->bracket.tolerance + 2 * r->bracket.gap_se);
     wm_summary_bool(c, "ok", r->bracket.closed);
-    wm_summary_text(c, "meaning",
-                    r->bracket.closed    ? "AIS and RAISE agree: the bracket is closed."
-                    : r->bracket.crossed ? "RAISE is above AIS: one of the runs is wrong, raise "
-                                           "--steps."
-                                         : "AIS and RAISE do not agree yet: raise --steps.");
+    wm_summary_text(c, "meaning", meaning);
     wm_summary_text(s, "verdict", r->bracket.closed ? "trust" : "doubt");
+    wm_summary_text(s, "reason", meaning);
     call->doubt = !r->bracket.closed;
 }
 
@@ -212,10 +213,15 @@ static wm_status run(cli_call *call, wm_error *err)
     result r = {0};
     wm_status st;
 
-    if ((st = take_methods(&r.methods, o->method, call, err)) || (st = ebm_open(&e, call, err)) ||
-        (st = ebm_read(&data, call->args[1], call, err)))
+    if ((st = take_methods(&r.methods, o->method, call, err)) ||
+        (st = ebm_open(&e, call->args[0], err)) || (st = ebm_read(&data, call->args[1], call, err)))
         goto done;
     wm_ebm_get_info(e, &info);
+    if (wm_data_dim(data) != info.dim) {
+        st = opt_fail(err, "%.100s has %" PRId64 " columns, the model of %.80s has %" PRId64,
+                      call->args[1], wm_data_dim(data), call->args[0], info.dim);
+        goto done;
+    }
     r.n = wm_data_count(data);
     r.log_q = malloc(sizeof *r.log_q * (size_t)r.n);
     r.log_phi = malloc(sizeof *r.log_phi * (size_t)r.n);
@@ -232,7 +238,8 @@ static wm_status run(cli_call *call, wm_error *err)
     add_summary(call, &r, &info);
     if (cli_shows_tables(call))
         print_result(&r, &info);
-    st = write_rows(call, &r, err);
+    if (!(st = write_rows(call, &r, err)))
+        st = ebm_publish(call, err);
 done:
     free(r.log_q);
     free(r.log_phi);

@@ -244,7 +244,7 @@ static wm_status run(cli_call *call, wm_error *err)
 
     if (!call->run)
         return cli_usage(call, err, "sample needs a folder for the draws: -o DIR");
-    if ((st = ebm_open(&e, call, err)) ||
+    if ((st = ebm_open(&e, call->args[0], err)) ||
         (st = walk_opts(&walk, &o->walk, call, "chains.safetensors", err)))
         goto done;
     wm_ebm_get_info(e, &info);
@@ -271,6 +271,7 @@ static wm_status run(cli_call *call, wm_error *err)
     if ((st = write_draws(call, d, err)))
         goto done;
     add_summary(call, d, diagnosis);
+    st = ebm_publish(call, err);
 done:
     wm_diagnosis_free(diagnosis);
     wm_ebm_draws_free(d);

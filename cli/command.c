@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -218,6 +219,23 @@ wm_status cli_publish(cli_call *call, wm_error *err)
     if ((st = wm_run_folder_summary(call->run, call->summary, err)))
         return st;
     return call->common->json ? wm_summary_print(call->summary, stdout, err) : WM_OK;
+}
+
+wm_status cli_model_path(char path[CLI_PATH_SIZE], const char *given, const char *maker,
+                         wm_error *err)
+{
+    struct stat info;
+    const bool folder = stat(given, &info) == 0 && S_ISDIR(info.st_mode);
+    const char *rest = !folder                           ? ""
+                       : given[strlen(given) - 1] == '/' ? "model.safetensors"
+                                                         : "/model.safetensors";
+
+    if (snprintf(path, CLI_PATH_SIZE, "%s%s", given, rest) >= CLI_PATH_SIZE)
+        return opt_fail(err, "%.140s...: the path of the model is too long", given);
+    if (folder && stat(path, &info))
+        return opt_fail(err, "%.140s: holds no model.safetensors; `waymark %s -o DIR` makes one",
+                        given, maker);
+    return WM_OK;
 }
 
 static wm_status open_run(cli_call *call, const invocation *v, wm_error *err)

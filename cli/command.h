@@ -70,6 +70,11 @@ typedef struct cli_command {
 WM_MUST_CHECK wm_status cli_publish(cli_call *call, wm_error *err);
 /* Whether the command should print its table (to stdout): not with --json. */
 bool cli_shows_tables(const cli_call *call);
+/* The model that a user names: a file, or the run folder that holds it. maker is the command that
+ * makes such a folder, for the message that there is no model in it. */
+enum { CLI_PATH_SIZE = 4096 };
+WM_MUST_CHECK wm_status cli_model_path(char path[CLI_PATH_SIZE], const char *given,
+                                       const char *maker, wm_error *err);
 /* A failure that is the user's wording, found by the command itself: exit code 2. */
 wm_status cli_usage(cli_call *call, wm_error *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

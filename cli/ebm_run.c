@@ -26,19 +26,45 @@ wm_status ebm_read(wm_data **out, const char *path, const cli_call *call, wm_err
     return st;
 }
 
-wm_status ebm_open(wm_ebm **out, const cli_call *call, wm_error *err)
+wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err)
 {
-    const char *given = call->args[0];
-    char path[4096];
-    struct stat info;
-    const bool folder = stat(given, &info) == 0 && S_ISDIR(info.st_mode);
+    char path[CLI_PATH_SIZE];
+    wm_status st;
 
     *out = NULL;
-    snprintf(path, sizeof path, "%s%s", given, folder ? "/model.safetensors" : "");
-    if (folder && stat(path, &info))
-        return opt_fail(
-            err, "%.180s: holds no model.safetensors; `waymark ebm DATA -o DIR` makes one", given);
+    if ((st = cli_model_path(path, given, "ebm DATA", err)))
+        return st;
     return wm_ebm_load(out, path, err);
+}
+
+wm_status ebm_image_shape(bool *found, int64_t shape[3], const char *path, wm_error *err)
+{
+    wm_reader *r = NULL;
+    struct stat info;
+    wm_status st;
+    int rank;
+
+    *found = false;
+    /* What is no file on the disk can be read only once. "FILE:ARRAY" is none by its name. */
+    if (strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+        return WM_OK;
+    if ((st = wm_reader_open(&r, path, NULL, NULL, err)))
+        return st;
+    rank = wm_reader_shape(r, shape);
+    *found = rank >= 2;
+    wm_reader_close(r);
+    return WM_OK;
+}
+
+wm_status ebm_publish(cli_call *call, wm_error *err)
+{
+    const char *path;
+    wm_status st;
+
+    if ((!call->published && (st = cli_publish(call, err))) ||
+        (st = wm_run_folder_path(&path, call->run, "report.html", err)) || !path)
+        return st;
+    return wm_report_write(NULL, call->common->out, path, call->sink, err);
 }
 
 double ebm_bits(const wm_ebm_info *info, double loglik)
@@ -63,8 +89,11 @@ void walk_flags_init(walk_flags *f)
     wm_ebm_walk o;
 
     wm_ebm_walk_init(&o);
-    *f = (walk_flags){
-        .chains = o.chains, .steps = o.steps, .depth = o.max_depth, .target = o.target_accept};
+    *f = (walk_flags){.chains = o.chains,
+                      .steps = o.steps,
+                      .depth = o.max_depth,
+                      .target = o.target_accept,
+                      .checkpoint = o.checkpoint_seconds};
 }
 
 wm_status walk_opts(wm_ebm_walk *out, const walk_flags *f, cli_call *call, const char *checkpoint,
@@ -78,6 +107,7 @@ wm_status walk_opts(wm_ebm_walk *out, const walk_flags *f, cli_call *call, const
     out->kernel = kernels[f->kernel];
     out->max_depth = f->depth;
     out->target_accept = f->target;
+    out->checkpoint_seconds = f->checkpoint;
     out->seed = (uint64_t)call->common->seed;
     out->resume = call->common->resume;
     out->sink = call->sink;

@@ -9,8 +9,15 @@
 /* Rows of a file, every column a number. */
 WM_MUST_CHECK wm_status ebm_read(wm_data **out, const char *path, const cli_call *call,
                                  wm_error *err);
-/* The model of args[0]: a run folder or a model file. */
-WM_MUST_CHECK wm_status ebm_open(wm_ebm **out, const cli_call *call, wm_error *err);
+/* The shape of a file's rows, if they are images by the axes of their array: height, width and
+ * channels; false where they are not, or that cannot be told without reading a pipe. */
+WM_MUST_CHECK wm_status ebm_image_shape(bool *found, int64_t shape[3], const char *path,
+                                        wm_error *err);
+/* The model of a run folder, or a model file. */
+WM_MUST_CHECK wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err);
+
+/* The summary, and with a run folder its page: the last thing that these commands do. */
+WM_MUST_CHECK wm_status ebm_publish(cli_call *call, wm_error *err);
 
 /* Bits per dimension of a mean log-likelihood in nats. */
 double ebm_bits(const wm_ebm_info *info, double loglik);
@@ -22,13 +29,21 @@ void ebm_summary_loglik(wm_summary *s, const char *name, const wm_ebm_info *info
 typedef struct walk_flags {
     int64_t chains, steps, depth;
     int kernel; /* choice */
-    double target;
+    double target, checkpoint;
 } walk_flags;
 extern const char *const walk_kernel_names[];
 void walk_flags_init(walk_flags *f);
 /* checkpoint: name of a file in the run folder. */
 WM_MUST_CHECK wm_status walk_opts(wm_ebm_walk *out, const walk_flags *f, cli_call *call,
                                   const char *checkpoint, wm_error *err);
+
+/* How often a run that is killed can go back to. */
+#define CHECKPOINT_ROW(T, F)                                                                       \
+    {                                                                                              \
+        .kind = OPT_DURATION, .name = "checkpoint", .at = offsetof(T, F), .arg = "TIME",           \
+        .help = "least time between two checkpoints, from which --resume goes on", .lo = 0,        \
+        .hi = 86400, .transient = true                                                             \
+    }
 
 #define WALK_ROWS(T, F)                                                                            \
     {.kind = OPT_HEADING, .help = "Chains"},                                                       \
@@ -59,9 +74,13 @@ WM_MUST_CHECK wm_status walk_opts(wm_ebm_walk *out, const walk_flags *f, cli_cal
          .help = "of nuts' trees while annealing: up to 2^N - 1 gradients",                        \
          .lo = 1,                                                                                  \
          .hi = 20},                                                                                \
-    {                                                                                              \
-        .kind = OPT_REAL, .name = "target", .at = offsetof(T, F.target), .arg = "A",               \
-        .help = "acceptance that step sizes are adapted to", .lo = 0.01, .hi = 0.99                \
-    }
+        {.kind = OPT_REAL,                                                                         \
+         .name = "target",                                                                         \
+         .at = offsetof(T, F.target),                                                              \
+         .arg = "A",                                                                               \
+         .help = "acceptance that step sizes are adapted to",                                      \
+         .lo = 0.01,                                                                               \
+         .hi = 0.99},                                                                              \
+        CHECKPOINT_ROW(T, F.checkpoint)
 
 #endif

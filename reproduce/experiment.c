@@ -1,9 +1,10 @@
-/* experiment.c - what the experiments share: failing, progress, and clearing up. */
+/* experiment.c - what the experiments share: presets, checks, failing, progress, clearing up. */
 #include "experiment.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 wm_status(reproduce_fail)(wm_error *err, wm_status code, const char *file, int line,
@@ -18,6 +19,31 @@ wm_status(reproduce_fail)(wm_error *err, wm_status code, const char *file, int l
     vsnprintf(err->text, sizeof err->text, fmt, args);
     va_end(args);
     return code;
+}
+
+wm_status reproduce_preset_find(reproduce_preset *out, const char *name, wm_error *err)
+{
+    static const char *const names[] = {"smoke", "laptop", "paper"};
+
+    for (int i = 0; i < REPRODUCE_PRESETS; i++)
+        if (strcmp(names[i], name) == 0) {
+            *out = (reproduce_preset)i;
+            return WM_OK;
+        }
+    return reproduce_fail(err, WM_EINVAL, "preset '%s': smoke, laptop and paper are known", name);
+}
+
+void reproduce_check(wm_summary *summary, bool *good, const char *name, double value, double limit,
+                     const char *meaning)
+{
+    wm_summary *check = wm_summary_row(summary, "checks");
+
+    wm_summary_text(check, "name", name);
+    wm_summary_real(check, "value", value);
+    wm_summary_real(check, "limit", limit);
+    wm_summary_bool(check, "ok", value <= limit);
+    wm_summary_text(check, "meaning", meaning);
+    *good = *good && value <= limit;
 }
 
 void reproduce_result_clear(reproduce_result *result)

@@ -13,6 +13,14 @@
 
 #define REPRODUCE_MAX_FIGURES 12
 
+/* Every experiment has these sizes, in a table of its own that is indexed by them. */
+typedef enum reproduce_preset {
+    REPRODUCE_SMOKE,  /* seconds, for the tests */
+    REPRODUCE_LAPTOP, /* two cores */
+    REPRODUCE_PAPER,  /* the paper's own sizes */
+    REPRODUCE_PRESETS
+} reproduce_preset;
+
 typedef struct reproduce_settings {
     const char *preset; /* "smoke", "laptop" or "paper" */
     uint64_t seed;
@@ -49,6 +57,14 @@ WM_MUST_CHECK wm_status reproduce_mnist(reproduce_result *out, const reproduce_s
 
 /* Frees table and figures, not the summary. */
 void reproduce_result_clear(reproduce_result *result);
+
+/* A preset by its name; WM_EINVAL for one that is not known. */
+WM_MUST_CHECK wm_status reproduce_preset_find(reproduce_preset *out, const char *name,
+                                              wm_error *err);
+
+/* A row of the summary's "checks", passed where value <= limit; *good becomes false where not. */
+void reproduce_check(wm_summary *summary, bool *good, const char *name, double value, double limit,
+                     const char *meaning);
 
 /* Records a failure in err (or nowhere) and returns its code: what the library does privately. */
 wm_status reproduce_fail(wm_error *err, wm_status code, const char *file, int line, const char *fmt,

@@ -90,7 +90,9 @@ typedef struct wm_ebm_opts {
     unsigned model;                    /**< WM_EBM_*; default 0 */
     const char *network; /**< resnet: "laptop", "paper" or a list such as "stem 5/2 32, 32, 32
                             down, 64, dense 128"; NULL (default): laptop */
-    int64_t bases;       /**< additive: splines per column; 0: 16 */
+    int filters;   /**< additive: splines of the principal components and of the whitened columns
+                      (ZCA) too; 1: yes, -1: no, 0 (default): for images */
+    int64_t bases; /**< additive: splines per column; 0: 16 */
     int64_t mlp_width, mlp_blocks; /**< 0: 128, 2 */
     int64_t bridges;               /**< m >= 1; default 10; 1 is noise-contrastive estimation */
     wm_spacing spacing; /**< default power 1; for images the first bridge is dropped at 0.01 */

@@ -242,7 +242,7 @@ WM_API WM_MUST_CHECK wm_status wm_image_grid_write(const wm_image_grid *g, const
 typedef struct wm_run_folder wm_run_folder;
 
 typedef enum wm_run_mode {
-    WM_RUN_NEW,       /**< refuse a folder that holds a run */
+    WM_RUN_NEW,       /**< refuse a folder that holds a run, unless that ended before it began */
     WM_RUN_RESUME,    /**< go on with the run of the same command, or start one if there is none */
     WM_RUN_OVERWRITE, /**< remove the files of the run that is there (see wm_run_folder_open) */
 } wm_run_mode;
@@ -252,8 +252,9 @@ typedef enum wm_run_mode {
  * @param dir       made with the folders above it
  * @param command   the command that runs, as config.json will say
  * @param mode      OVERWRITE removes config.json, summary.json, metrics.jsonl, report.html,
- *                  model.safetensors, state.safetensors and the pictures, numbers and scripts in
- *                  figures/, nothing else
+ *                  model.safetensors, state.safetensors, where there was a run all other
+ *                  safetensors files too, and the pictures, numbers and scripts in figures/,
+ *                  nothing else
  * @return WM_OK; WM_EINVAL (the folder holds a run, that of another command, or one of the
  *         files above without a run), WM_EIO (also:
  *         another process has it open), WM_EFORMAT (its config.json is broken), WM_ENOMEM */
@@ -277,8 +278,11 @@ WM_API WM_MUST_CHECK wm_status wm_run_folder_config(wm_run_folder *r, const wm_s
 WM_API WM_MUST_CHECK wm_status wm_run_folder_metrics(wm_run_folder *r, const wm_summary *line,
                                                      wm_error *err);
 /** After a resume from a checkpoint at @p step: drop the lines of later steps, and a last line that
- * was cut short. Lines without a step stay. */
-WM_API WM_MUST_CHECK wm_status wm_run_folder_rewind(wm_run_folder *r, int64_t step, wm_error *err);
+ * was cut short. Lines without a step stay.
+ * @param stage  where a run counts its steps anew in every stage: the "stage" of the lines meant;
+ *               else NULL */
+WM_API WM_MUST_CHECK wm_status wm_run_folder_rewind(wm_run_folder *r, const char *stage,
+                                                    int64_t step, wm_error *err);
 /** Write summary.json. Figures come after it: a run must not lose its result to gnuplot. */
 WM_API WM_MUST_CHECK wm_status wm_run_folder_summary(wm_run_folder *r, const wm_summary *s,
                                                      wm_error *err);

@@ -5,9 +5,11 @@
 
 #include "waymark/apply.h"
 #include "waymark/data.h"
+#include "waymark/embed.h"
 #include "waymark/generators.h"
 #include "waymark/images.h"
 #include "waymark/mi.h"
+#include "waymark/probe.h"
 #include "waymark/ratio.h"
 #include "waymark/read.h"
 #include "waymark/report.h"

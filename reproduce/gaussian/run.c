@@ -10,17 +10,16 @@
 enum { MAX_DIMS = 4, MAX_JOBS = 32 };
 
 typedef struct preset {
-    const char *name;
     int n_dims;
     int64_t dim[MAX_DIMS], bridges[MAX_DIMS], n;
     int64_t iterations, single_iterations;
     bool mlp, papers; /* with an MLP row; with a row of the paper's own settings */
 } preset;
 
-static const preset presets[] = {
-    {"smoke", 2, {10, 20}, {2, 2}, 20000, 3000, 1500, false, false},
-    {"laptop", 4, {40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 20000, 10000, true, false},
-    {"paper", 4, {40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 40000, 40000, true, true},
+static const preset presets[REPRODUCE_PRESETS] = {
+    [REPRODUCE_SMOKE] = {2, {10, 20}, {2, 2}, 20000, 3000, 1500, false, false},
+    [REPRODUCE_LAPTOP] = {4, {40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 20000, 10000, true, false},
+    [REPRODUCE_PAPER] = {4, {40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 40000, 40000, true, true},
 };
 
 /* Adam moves every entry of Q by about the rate, in directions that are mostly noise at first, and
@@ -249,21 +248,6 @@ static wm_status draw(reproduce_result *out, const gaussian_job *jobs, const gau
     return WM_OK;
 }
 
-static void add_check(wm_summary *summary, bool *good, const char *name, int64_t dim, double value,
-                      double limit, const char *meaning)
-{
-    wm_summary *check = wm_summary_row(summary, "checks");
-    char text[64];
-
-    snprintf(text, sizeof text, "%s_%" PRId64, name, dim);
-    wm_summary_text(check, "name", text);
-    wm_summary_real(check, "value", value);
-    wm_summary_real(check, "limit", limit);
-    wm_summary_bool(check, "ok", value <= limit);
-    wm_summary_text(check, "meaning", meaning);
-    *good = *good && value <= limit;
-}
-
 static bool add_checks(wm_summary *summary, const gaussian_job *jobs, const gaussian_outcome *o,
                        int n)
 {
@@ -272,28 +256,21 @@ static bool add_checks(wm_summary *summary, const gaussian_job *jobs, const gaus
     for (int i = 0; i < n; i++) {
         const gaussian_job *j = &jobs[i];
         const double error = fabs(o[i].mi - j->mi) / j->mi;
+        char name[64];
 
         if (j->papers || j->model != WM_RATIO_QUADRATIC)
             continue;
+        snprintf(name, sizeof name, "tre_%s_error_%" PRId64,
+                 j->method == GAUSSIAN_TRE ? "adam" : "convex", j->dim);
         if (j->method == GAUSSIAN_TRE)
-            add_check(summary, &good, "tre_adam_error", j->dim, error, 0.03,
-                      "relative error of the telescope trained by Adam");
+            reproduce_check(summary, &good, name, error, 0.03,
+                            "relative error of the telescope trained by Adam");
         else if (j->method == GAUSSIAN_CONVEX)
-            add_check(summary, &good, "tre_convex_error", j->dim, error, 0.01,
-                      "relative error of the telescope fitted without Adam");
+            reproduce_check(summary, &good, name, error, 0.01,
+                            "relative error of the telescope fitted without Adam");
     }
     wm_summary_text(summary, "verdict", good ? "trust" : "doubt");
     return good;
-}
-
-static wm_status find_preset(const preset **out, const char *name, wm_error *err)
-{
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
-        if (strcmp(presets[i].name, name) == 0) {
-            *out = &presets[i];
-            return WM_OK;
-        }
-    return reproduce_fail(err, WM_EINVAL, "preset '%s': smoke, laptop and paper are known", name);
 }
 
 wm_status reproduce_gaussian(reproduce_result *out, const reproduce_settings *settings,
@@ -301,12 +278,14 @@ wm_status reproduce_gaussian(reproduce_result *out, const reproduce_settings *se
 {
     gaussian_job jobs[MAX_JOBS] = {0};
     gaussian_outcome outcomes[MAX_JOBS] = {0};
+    reproduce_preset which;
     const preset *chosen;
     int n;
     wm_status st;
 
-    if ((st = find_preset(&chosen, settings->preset, err)))
+    if ((st = reproduce_preset_find(&which, settings->preset, err)))
         return st;
+    chosen = &presets[which];
     n = list_jobs(chosen, jobs);
     for (int i = 0; i < n; i++) {
         char name[64], line[96];

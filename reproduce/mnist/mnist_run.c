@@ -23,46 +23,60 @@ static const double paper_table[3][3][3] = {
 
 /* Sizes of a preset: training of noise (copula, flow), heads, bridges (NCE, TRE); chains. */
 typedef struct preset {
-    const char *name, *model, *network;
-    int64_t bridges;
+    const char *model, *network;
+    int64_t width, blocks; /* of an mlp */
+    bool standardize;
+    int64_t bridges[3]; /* on each noise */
+    double power[3];    /* of their spacing */
+    int64_t noise_hidden;
+    double noise_dropout;
     wm_ebm_training copula, flow, heads, nce, tre;
+    int64_t flow_hidden, flow_steps; /* 0: the usual */
     bool spread;
     int64_t chains, steps;
     int64_t most; /* images of training; 0: all */
 } preset;
 
-static const preset presets[] = {
-    {.name = "smoke",
-     .model = "additive+resnet",
-     .network = "stem 5/4 8, 8 down, dense 16",
-     .bridges = 4,
-     .copula = {.batch = 128, .iterations = 60},
-     .flow = {.batch = 32, .iterations = 30},
-     .heads = {.batch = 200, .iterations = 200},
-     .nce = {.batch = 100, .iterations = 40},
-     .tre = {.batch = 100, .iterations = 60},
-     .chains = 8,
-     .steps = 40,
-     .most = 1500},
-    {.name = "laptop",
-     .model = "additive+resnet",
-     .network = "laptop",
-     .bridges = 10,
-     .heads = {.batch = 1100, .iterations = 4000, .lr = 1e-2, .average = 0.99},
-     .nce = {.batch = 200, .iterations = 10000, .lr = 5e-4, .average = 0.999},
-     .tre = {.batch = 550, .iterations = 20000, .lr = 5e-4, .average = 0.999},
-     .chains = 50,
-     .steps = 1000},
-    {.name = "paper",
-     .model = "resnet",
-     .network = "paper",
-     .bridges = 10,
-     .copula = {.batch = 512, .iterations = 40000},
-     .flow = {.batch = 256, .iterations = 200000},
-     .nce = {.batch = 500, .iterations = 200000, .lr = 1e-4},
-     .tre = {.batch = 275, .iterations = 200000, .lr = 1e-4},
-     .chains = 100,
-     .steps = 1000},
+static const preset presets[REPRODUCE_PRESETS] = {
+    [REPRODUCE_SMOKE] = {.model = "additive+resnet",
+                         .network = "stem 5/4 8, 8 down, dense 16",
+                         .bridges = {4, 4, 4},
+                         .power = {1, 1, 1},
+                         .noise_hidden = 8,
+                         .copula = {.batch = 128, .iterations = 60},
+                         .flow = {.batch = 32, .iterations = 30},
+                         .heads = {.batch = 100, .iterations = 60},
+                         .nce = {.batch = 100, .iterations = 40},
+                         .tre = {.batch = 100, .iterations = 60},
+                         .flow_hidden = 8,
+                         .flow_steps = 2,
+                         .chains = 8,
+                         .steps = 24,
+                         .most = 1500},
+    [REPRODUCE_LAPTOP] = {.model = "additive+mlp",
+                          .width = 512,
+                          .blocks = 1,
+                          .standardize = true,
+                          .bridges = {14, 6, 4},
+                          .power = {1.6, 1.2, 1.2},
+                          .noise_hidden = 32,
+                          .flow = {.batch = 64, .iterations = 30000, .lr = 2e-3, .average = 0.999},
+                          .heads = {.batch = 600, .iterations = 1500, .lr = 4e-3, .average = 0.99},
+                          .nce = {.batch = 200, .iterations = 2000, .lr = 1e-3, .average = 0.99},
+                          .tre = {.batch = 750, .iterations = 3000, .lr = 1e-3, .average = 0.99},
+                          .chains = 24,
+                          .steps = 560},
+    [REPRODUCE_PAPER] = {.model = "resnet",
+                         .network = "paper",
+                         .bridges = {10, 10, 10},
+                         .power = {1, 1, 1},
+                         .noise_dropout = -1,
+                         .copula = {.batch = 512, .iterations = 40000},
+                         .flow = {.batch = 256, .iterations = 200000},
+                         .nce = {.batch = 500, .iterations = 200000, .lr = 1e-4},
+                         .tre = {.batch = 275, .iterations = 200000, .lr = 1e-4},
+                         .chains = 100,
+                         .steps = 1000},
 };
 
 /* ---- the rows ---- */
@@ -71,10 +85,18 @@ static mnist_job job_of(const preset *p, wm_ebm_noise noise, mnist_method method
 {
     mnist_job j = {.noise = noise,
                    .method = method,
-                   .bridges = method == MNIST_TRE ? p->bridges : 1,
+                   .bridges = method == MNIST_TRE ? p->bridges[noise] : 1,
+                   .power = p->power[noise],
                    .model = p->model,
                    .network = p->network,
+                   .width = p->width,
+                   .blocks = p->blocks,
+                   .standardize = p->standardize,
+                   .noise_hidden = p->noise_hidden,
+                   .noise_dropout = p->noise_dropout,
                    .spread = p->spread,
+                   .flow_hidden = p->flow_hidden,
+                   .flow_steps = p->flow_steps,
                    .chains = p->chains,
                    .steps = p->steps};
 
@@ -125,7 +147,7 @@ static int list_jobs(const preset *p, const char *only, mnist_job *jobs)
 static void job_name(const mnist_job *j, const preset *p, char name[64])
 {
     snprintf(name, 64, "%s-%s", mnist_noise_name(j->noise), mnist_method_name(j->method));
-    if (j->method == MNIST_TRE && (j->bridges != p->bridges || j->x_space))
+    if (j->method == MNIST_TRE && (j->bridges != p->bridges[j->noise] || j->x_space))
         snprintf(name + strlen(name), 32, "-%" PRId64 "%s", j->bridges, j->x_space ? "-x" : "");
 }
 
@@ -206,7 +228,7 @@ static wm_status open_data(mnist_data *d, const preset *p, const reproduce_setti
 {
     if (s->data)
         return read_images(d, p, s->data, err);
-    if (strcmp(p->name, "smoke") == 0)
+    if (p == &presets[REPRODUCE_SMOKE])
         return draw_images(d, s->seed, err);
     return reproduce_fail(err, WM_EINVAL,
                           "this preset needs the images: --data DIR, which `make data` fetches");
@@ -286,7 +308,7 @@ static wm_status fill_table(wm_table **out, const mnist_job *jobs, const mnist_o
         bits_cell(*out, o[i].ais);
         for (int k = 0; k < 3; k++)
             bits_cell(*out, jobs[i].paper[k]);
-        wm_table_real(*out, o[i].seconds, 0);
+        wm_table_real(*out, o[i].seconds, 1);
     }
     return WM_OK;
 }
@@ -298,33 +320,16 @@ static bool add_checks(wm_summary *s, const mnist_job *jobs, const mnist_outcome
 
     for (int i = 0; i < n; i++) {
         const double gap = fabs(o[i].ais - o[i].raise);
-        wm_summary *c;
         char name[64];
 
         if (jobs[i].method != MNIST_TRE || isnan(gap))
             continue;
-        c = wm_summary_row(s, "checks");
         snprintf(name, sizeof name, "bracket_%s_%" PRId64 "%s", mnist_noise_name(jobs[i].noise),
                  jobs[i].bridges, jobs[i].x_space ? "_x" : "");
-        wm_summary_text(c, "name", name);
-        wm_summary_real(c, "value", gap);
-        wm_summary_real(c, "limit", 0.05);
-        wm_summary_bool(c, "ok", gap <= 0.05);
-        wm_summary_text(c, "meaning", "AIS and RAISE, bits per dimension apart");
-        good = good && gap <= 0.05;
+        reproduce_check(s, &good, name, gap, 0.05, "AIS and RAISE, bits per dimension apart");
     }
     wm_summary_text(s, "verdict", good ? "trust" : "doubt");
     return good;
-}
-
-static wm_status find_preset(const preset **out, const char *name, wm_error *err)
-{
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
-        if (strcmp(presets[i].name, name) == 0) {
-            *out = &presets[i];
-            return WM_OK;
-        }
-    return reproduce_fail(err, WM_EINVAL, "preset '%s': smoke, laptop and paper are known", name);
 }
 
 /* All rows in turn. The noise of a row is that of the row of the noise before it; where that was
@@ -371,12 +376,14 @@ wm_status reproduce_mnist(reproduce_result *out, const reproduce_settings *setti
     mnist_job jobs[MAX_JOBS];
     mnist_outcome outcomes[MAX_JOBS];
     mnist_data data = {0};
+    reproduce_preset which;
     const preset *chosen;
     int n;
     wm_status st;
 
-    if ((st = find_preset(&chosen, settings->preset, err)))
+    if ((st = reproduce_preset_find(&which, settings->preset, err)))
         return st;
+    chosen = &presets[which];
     n = list_jobs(chosen, settings->only, jobs);
     if (!n)
         return reproduce_fail(err, WM_EINVAL,

@@ -27,15 +27,14 @@
 #include "waymark/waymarks.h"
 
 typedef struct preset {
-    const char *name;
     int64_t n_sizes, sizes[PEAKED_MAX_SIZES], repeats[PEAKED_MAX_SIZES];
     int64_t curve; /* samples behind the loss curves; 10,000 in the paper */
 } preset;
 
-static const preset presets[] = {
-    {"smoke", 3, {10, 100, 1000}, {40, 40, 10}, 1000},
-    {"laptop", 5, {10, 100, 1000, 10000, 100000}, {100, 100, 100, 20, 5}, 10000},
-    {"paper", 5, {10, 100, 1000, 10000, 100000}, {1000, 1000, 200, 40, 10}, 10000},
+static const preset presets[REPRODUCE_PRESETS] = {
+    [REPRODUCE_SMOKE] = {3, {10, 100, 1000}, {40, 40, 10}, 1000},
+    [REPRODUCE_LAPTOP] = {5, {10, 100, 1000, 10000, 100000}, {100, 100, 100, 20, 5}, 10000},
+    [REPRODUCE_PAPER] = {5, {10, 100, 1000, 10000, 100000}, {1000, 1000, 200, 40, 10}, 10000},
 };
 
 /* What others got, mean error (sd) in the same unit; NaN where there is nothing. */
@@ -314,19 +313,6 @@ static void add_row(wm_summary *summary, const peaked_results *r, int loss, int6
         wm_summary_integers(row, "p_chosen", r->chosen[loss][s], PEAKED_POWERS);
 }
 
-static void add_check(wm_summary *summary, bool *all, const char *name, double value, double limit,
-                      const char *meaning)
-{
-    wm_summary *check = wm_summary_row(summary, "checks");
-
-    wm_summary_text(check, "name", name);
-    wm_summary_real(check, "value", value);
-    wm_summary_real(check, "limit", limit);
-    wm_summary_bool(check, "ok", value <= limit);
-    wm_summary_text(check, "meaning", meaning);
-    *all = *all && value <= limit;
-}
-
 static bool fill_summary(wm_summary *summary, const peaked_results *r)
 {
     wm_summary *truth = wm_summary_object(summary, "truth");
@@ -342,16 +328,18 @@ static bool fill_summary(wm_summary *summary, const peaked_results *r)
                 add_row(summary, r, loss, s, r->cell[loss][s][method], method);
             add_row(summary, r, loss, s, r->held_out[loss][s], PEAKED_METHODS);
         }
-    add_check(summary, &good, "tre_p7_logistic_n100", r->cell[PEAKED_LOGISTIC][1][7].mean, 0.15,
-              "mean error of theta from four bridges and 100 samples; about 0.10 can be had");
+    reproduce_check(summary, &good, "tre_p7_logistic_n100", r->cell[PEAKED_LOGISTIC][1][7].mean,
+                    0.15,
+                    "mean error of theta from four bridges and 100 samples; about 0.10 can be had");
     for (int loss = 0; loss < PEAKED_LOSSES; loss++) {
         char name[64];
 
         snprintf(name, sizeof name, "tre_n100_beats_single_n%" PRId64 "_%s", r->sizes[last],
                  peaked_loss_names[loss]);
-        add_check(summary, &good, name, r->cell[loss][1][7].mean, r->cell[loss][last][0].mean,
-                  "error of the telescope (p = 7) with 100 samples, against that of the single "
-                  "ratio with the most");
+        reproduce_check(
+            summary, &good, name, r->cell[loss][1][7].mean, r->cell[loss][last][0].mean,
+            "error of the telescope (p = 7) with 100 samples, against that of the single "
+            "ratio with the most");
     }
     wm_summary_text(summary, "verdict", good ? "trust" : "doubt");
     return good;
@@ -396,18 +384,9 @@ static wm_status fill_table(wm_table **out, const peaked_results *r, wm_error *e
     return WM_OK;
 }
 
-static wm_status find_preset(const preset **out, const char *name, wm_error *err)
-{
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
-        if (strcmp(presets[i].name, name) == 0) {
-            *out = &presets[i];
-            return WM_OK;
-        }
-    return reproduce_fail(err, WM_EINVAL, "preset '%s': smoke, laptop and paper are known", name);
-}
-
 wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *settings, wm_error *err)
 {
+    reproduce_preset which;
     const preset *chosen;
     outcome *outcomes = NULL;
     peaked_results *r = NULL;
@@ -415,8 +394,9 @@ wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *sett
     int64_t most = 1, total = 0, done = 0;
     wm_status st;
 
-    if ((st = find_preset(&chosen, settings->preset, err)))
+    if ((st = reproduce_preset_find(&which, settings->preset, err)))
         return st;
+    chosen = &presets[which];
     for (int64_t s = 0; s < chosen->n_sizes; s++) {
         most = chosen->repeats[s] > most ? chosen->repeats[s] : most;
         total += chosen->sizes[s] * chosen->repeats[s] * PEAKED_METHODS;

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "base/speak.h"
 #include "base/sums.h"
+#include "engine/backend/linalg.h"
 #include "estimators/ebm_impl.h"
 #include "estimators/knots.h"
 #include "train/trainer.h"
@@ -117,7 +118,11 @@ static wm_status set_model(wmi_model *net, const wm_ebm_opts *o, int64_t bridges
     net->head = wmi_head_quadratic(WMI_QUADRATIC_PSD, true);
     if (o->bases > 0)
         net->bases = o->bases;
-    net->mlp.width = net->mlp.out = o->mlp_width > 0 ? o->mlp_width : 128;
+    if (net->terms & WM_EBM_ADDITIVE && (o->filters > 0 || (o->filters == 0 && o->height > 0)))
+        net->filters = 2 * dim;
+    net->mlp.width = o->mlp_width > 0 ? o->mlp_width : 128;
+    /* A quadratic head on more features costs more than the network under it. */
+    net->mlp.out = net->mlp.width < 128 ? net->mlp.width : 128;
     net->mlp.blocks = o->mlp_blocks > 0 ? (int)o->mlp_blocks : 2;
     if (!(net->terms & WM_EBM_RESNET))
         return WM_OK;
@@ -162,7 +167,10 @@ wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)
         e->bridges[k] =
             (wm_ratio_bridge){.alpha_from = e->alphas.alpha[k], .alpha_to = e->alphas.alpha[k + 1]};
     if (e->net.terms & WM_EBM_ADDITIVE)
-        st = wmi_alloc(&e->knots, dim * (e->net.bases + 4), sizeof *e->knots, "knots", err);
+        st = wmi_alloc(&e->knots, wmi_model_columns(&e->net) * (e->net.bases + 4), sizeof *e->knots,
+                       "knots", err);
+    if (!st && e->net.filters)
+        st = wmi_alloc(&e->filter, dim * e->net.filters, sizeof *e->filter, "filters", err);
     return st;
 }
 
@@ -176,6 +184,7 @@ void wm_ebm_free(wm_ebm *e)
     wmi_free(e->noise_theta);
     wmi_free(e->theta);
     wmi_free(e->knots);
+    wmi_free(e->filter);
     wmi_free(e->bridges);
     wmi_free(e);
 }
@@ -221,7 +230,7 @@ static bool stopped(const fitting *f)
 static wm_ebm_training training_of(const fitting *f, wm_ebm_stage stage)
 {
     static const wm_ebm_training image[] = {
-        [WM_EBM_STAGE_HEADS] = {.batch = 1100, .iterations = 4000, .lr = 1e-2, .average = 0.99},
+        [WM_EBM_STAGE_HEADS] = {.batch = 600, .iterations = 1500, .lr = 4e-3, .average = 0.99},
         [WM_EBM_STAGE_BRIDGES] = {.batch = 550, .iterations = 20000, .lr = 5e-4, .average = 0.999},
     };
     static const wm_ebm_training table[] = {
@@ -428,35 +437,126 @@ done:
     return st;
 }
 
-/* Knots over both ends of the chain: waymarks lie between. */
-static wm_status place_knots(fitting *f, wm_error *err)
+/* Rows of both ends of the chain as the bridges see them: x (2 n, dim), data first. */
+static wm_status draw_ends(fitting *f, int64_t n, float *x, wm_error *err)
 {
-    enum { MOST = 4000 };
-    const int64_t n = f->rows.n_train < MOST ? f->rows.n_train : MOST, d = f->e->info.dim;
+    const int64_t d = f->e->info.dim;
     const wmi_source source = wmi_ebm_bridge_source(&f->rows);
-    float *x = NULL, *z = NULL;
-    wm_status st;
+    float *z = NULL;
+    wm_status st = WM_OK;
 
-    if (!f->e->knots)
-        return WM_OK;
-    if ((st = wmi_alloc(&x, 2 * n * d, sizeof *x, "rows", err)) ||
-        (st = wmi_alloc(&z, 2 * n * d, sizeof *z, "rows", err)))
-        goto done;
     for (int64_t first = 0; first < n; first += f->rows.capacity) {
         const int64_t left = n - first, count = left < f->rows.capacity ? left : f->rows.capacity;
 
         source.train(source.ctx, first / f->rows.capacity, count, x + first * d,
                      x + (n + first) * d);
     }
-    if (source.map) {
-        if ((st = source.map(source.ctx, 2 * n, d, x, z, err)))
-            goto done;
-        st = wmi_knots_of(2 * n, d, z, f->e->net.bases, f->e->knots, err);
-    } else {
-        st = wmi_knots_of(2 * n, d, x, f->e->net.bases, f->e->knots, err);
+    if (source.map && !(st = wmi_alloc(&z, 2 * n * d, sizeof *z, "rows", err))) {
+        memcpy(z, x, (size_t)(2 * n * d) * sizeof *z);
+        st = source.map(source.ctx, 2 * n, d, z, x, err);
+    }
+    wmi_free(z);
+    return st;
+}
+
+/* W = [V w^-1/2, V w^-1/2 V'] of the covariance V w V' of the data x (n, dim). */
+static wm_status make_filters(wm_ebm *e, int64_t n, const float *x, wm_error *err)
+{
+    const int64_t d = e->info.dim;
+    double *rows = NULL, *mean = NULL, *v = NULL, *w = NULL, *white = NULL;
+    wm_status st;
+
+    if ((st = wmi_alloc(&rows, n * d, sizeof *rows, "rows", err)) ||
+        (st = wmi_alloc(&mean, d, sizeof *mean, "moments", err)) ||
+        (st = wmi_alloc(&v, d * d, sizeof *v, "moments", err)) ||
+        (st = wmi_alloc(&w, d, sizeof *w, "moments", err)) ||
+        (st = wmi_alloc(&white, d * d, sizeof *white, "moments", err)))
+        goto done;
+    for (int64_t i = 0; i < n * d; i++) {
+        rows[i] = (double)x[i];
+        mean[i % d] += rows[i] / (double)n;
+    }
+    if ((st = wmi_scatter(n, d, rows, mean, v, err)) || (st = wmi_eigen(d, v, w, err)))
+        goto done;
+    for (int64_t j = 0; j < d; j++) {
+        const double sd = sqrt(fmax(w[j], 1e-9 * w[d - 1]) / (double)n);
+
+        for (int64_t i = 0; i < d; i++) {
+            e->filter[i * 2 * d + j] = (float)(v[i * d + j] / sd);
+            white[j * d + i] = v[i * d + j]; /* V' */
+            v[i * d + j] /= sd;
+        }
+    }
+    wmi_free(rows);
+    rows = NULL;
+    if ((st = wmi_alloc(&rows, d * d, sizeof *rows, "filters", err)))
+        goto done;
+    wmi_product(d, d, d, 1, v, white, 0, rows);
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < d; j++)
+            e->filter[i * 2 * d + d + j] = (float)rows[i * d + j];
+done:
+    wmi_free(white);
+    wmi_free(w);
+    wmi_free(v);
+    wmi_free(mean);
+    wmi_free(rows);
+    return st;
+}
+
+/* x (n, dim) and x W side by side: (n, columns). */
+static wm_status filter_rows(const wm_ebm *e, int64_t n, const float *x, float *out, wm_error *err)
+{
+    const int64_t d = e->info.dim, k = e->net.filters, columns = d + k;
+    double *a = NULL, *b = NULL, *c = NULL;
+    wm_status st;
+
+    if ((st = wmi_alloc(&a, n * d, sizeof *a, "rows", err)) ||
+        (st = wmi_alloc(&b, d * k, sizeof *b, "filters", err)) ||
+        (st = wmi_alloc(&c, n * k, sizeof *c, "rows", err)))
+        goto done;
+    for (int64_t i = 0; i < n * d; i++)
+        a[i] = (double)x[i];
+    for (int64_t i = 0; i < d * k; i++)
+        b[i] = (double)e->filter[i];
+    wmi_product(n, k, d, 1, a, b, 0, c);
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(out + i * columns, x + i * d, (size_t)d * sizeof *out);
+        for (int64_t j = 0; j < k; j++)
+            out[i * columns + d + j] = (float)c[i * k + j];
     }
 done:
-    wmi_free(z);
+    wmi_free(c);
+    wmi_free(b);
+    wmi_free(a);
+    return st;
+}
+
+/* Filters of the data, and knots over both ends of the chain: waymarks lie between. */
+static wm_status place_knots(fitting *f, wm_error *err)
+{
+    enum { MOST = 6000 };
+    wm_ebm *e = f->e;
+    const int64_t n = f->rows.n_train < MOST ? f->rows.n_train : MOST, d = e->info.dim,
+                  columns = wmi_model_columns(&e->net);
+    float *x = NULL, *all = NULL;
+    wm_status st;
+
+    if (!e->knots)
+        return WM_OK;
+    if ((st = wmi_alloc(&x, 2 * n * d, sizeof *x, "rows", err)) ||
+        (st = wmi_alloc(&all, 2 * n * columns, sizeof *all, "rows", err)) ||
+        (st = draw_ends(f, n, x, err)))
+        goto done;
+    if (e->filter) {
+        if ((st = make_filters(e, n, x, err)) || (st = filter_rows(e, 2 * n, x, all, err)))
+            goto done;
+    } else {
+        memcpy(all, x, (size_t)(2 * n * d) * sizeof *all);
+    }
+    st = wmi_knots_of(2 * n, columns, all, e->net.bases, e->knots, err);
+done:
+    wmi_free(all);
     wmi_free(x);
     return st;
 }
@@ -520,7 +620,8 @@ static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params 
     w.max_valid_batches = 16;
     w.eval_every = t.iterations / 25 > 0 ? t.iterations / 25 : 1;
     w.start = theta;
-    w.knots = net->terms & WM_EBM_ADDITIVE ? f->e->knots : NULL;
+    w.knots = f->e->knots;
+    w.filter = f->e->filter;
     w.seed = o->seed;
     w.time_limit = time_left(f);
     w.checkpoint = o->checkpoint ? f->path[f->stage] : NULL;
@@ -606,6 +707,8 @@ static wm_status fit_bridges(fitting *f, wm_error *err)
         f->stage = WM_EBM_STAGE_BRIDGES;
         if (training_of(f, f->stage).iterations > 0)
             st = train_stage(f, &e->net, e->params, chain, e->theta, err);
+    } else {
+        e->info.finished = false;
     }
     wm_chain_free(chain);
     return st;

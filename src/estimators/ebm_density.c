@@ -17,7 +17,7 @@ typedef struct scorer {
 
 static wm_status open_scorer(scorer *s, const wm_ebm *e, wm_error *err)
 {
-    const int64_t dim = e->info.dim, x[] = {BLOCK, dim}, knots[] = {dim, e->net.bases + 4};
+    const int64_t dim = e->info.dim, x[] = {BLOCK, dim};
     wmi_model_inputs in = {.layout = WMI_ROWS_SHARED};
     void *at;
     wm_status st;
@@ -25,18 +25,14 @@ static wm_status open_scorer(scorer *s, const wm_ebm *e, wm_error *err)
     if ((st = wmi_graph_new(&s->graph, WMI_F32, e->params, err)))
         return st;
     in.x = wmi_input(s->graph, "x", 2, x);
-    in.knots = e->knots ? wmi_input(s->graph, "knots", 2, knots) : NULL;
+    wmi_model_constants(s->graph, &e->net, &in);
     s->scores = wmi_model_build(s->graph, "", &e->net, &in);
     if ((st = wmi_compile(&s->program, s->graph,
                           &(wmi_compile_opts){.outputs = &s->scores, .n_outputs = 1}, err)))
         return st;
     wmi_program_bind(s->program, e->theta, NULL);
-    if (e->knots) {
-        if ((st = wmi_program_input(s->program, "knots", &at, err)))
-            return st;
-        memcpy(at, e->knots, (size_t)(dim * (e->net.bases + 4)) * sizeof *e->knots);
-    }
-    if ((st = wmi_program_input(s->program, "x", &at, err)))
+    if ((st = wmi_model_fill(s->program, &e->net, e->knots, e->filter, err)) ||
+        (st = wmi_program_input(s->program, "x", &at, err)))
         return st;
     s->x = at;
     return WM_OK;

@@ -12,7 +12,7 @@
 #define FORMAT "waymark ebm 1"
 
 enum {
-    N_OWN = 7,              /* tensors beside the parameters; the last only with an additive term */
+    N_OWN = 8,              /* tensors beside the parameters; the last two for an additive term */
     N_COUNTS = 6,           /* whole numbers of wm_ebm_info */
     N_REALS = 2,            /* and reals */
     MOST_COLUMNS = 1 << 24, /* beyond which a file is lying */
@@ -40,6 +40,7 @@ enum {
     NOISE_HIDDEN,
     NOISE_LEVELS,
     NOISE_STEPS,
+    FILTERS,
     N_SETTINGS
 };
 
@@ -60,6 +61,7 @@ static void set_settings(setting s[N_SETTINGS], const wm_ebm *e)
         [NOISE_HIDDEN] = {"noise_hidden", 0, 1000000, e->noise.hidden},
         [NOISE_LEVELS] = {"noise_levels", 0, 100, e->noise.levels},
         [NOISE_STEPS] = {"noise_steps", 0, 1000, e->noise.steps},
+        [FILTERS] = {"filters", 0, 1, e->filter != NULL},
     };
 
     memcpy(s, all, sizeof all);
@@ -84,7 +86,10 @@ static int own_tensors(const wm_ebm *e, const packed *p, wmi_st_tensor t[N_OWN])
     t[n++] = (wmi_st_tensor){"info_counts", WMI_ST_I64, 1, {N_COUNTS}, p->counts};
     t[n++] = (wmi_st_tensor){"info_reals", WMI_ST_F64, 1, {N_REALS}, p->reals};
     if (e->knots)
-        t[n++] = (wmi_st_tensor){"knots", WMI_ST_F32, 2, {dim, e->net.bases + 4}, e->knots};
+        t[n++] = (wmi_st_tensor){
+            "knots", WMI_ST_F32, 2, {wmi_model_columns(&e->net), e->net.bases + 4}, e->knots};
+    if (e->filter)
+        t[n++] = (wmi_st_tensor){"filter", WMI_ST_F32, 2, {dim, e->net.filters}, e->filter};
     return n;
 }
 
@@ -207,6 +212,7 @@ static wm_status read_settings(wm_ebm *e, const wmi_safetensors *f, const char *
     o.noise_hidden = s[NOISE_HIDDEN].value;
     o.noise_levels = s[NOISE_LEVELS].value;
     o.noise_steps = s[NOISE_STEPS].value;
+    o.filters = s[FILTERS].value ? 1 : -1;
     o.network = network && *network ? network : NULL;
     e->info.dim = s[DIM].value;
     e->alphas.bridges = s[BRIDGES].value;

@@ -28,7 +28,8 @@ struct wm_ebm {
     wmi_model net;
     wmi_params *params;
     float *theta; /* of params */
-    float *knots; /* (dim, bases + 4) with an additive term, else NULL */
+    float *knots;  /* (wmi_model_columns, bases + 4) with an additive term, else NULL */
+    float *filter; /* (dim, filters): principal components, then whitened columns; or NULL */
 };
 
 /* From dim, image, alphas.bridges and the settings in opts: networks and tables; noise_theta, theta

@@ -56,12 +56,11 @@ static void build(part *p, const wm_ebm *e, int64_t rows, wmi_node **loss)
 {
     wmi_graph *g = p->graph;
     const int64_t dim = e->info.dim, z[] = {rows, dim}, w[] = {p->bridges, rows};
-    const int64_t knots[] = {dim, p->net.bases + 4};
     wmi_model_inputs in = {.layout = WMI_ROWS_SHARED};
 
     p->z = wmi_input(g, "z", 2, z);
     in.x = wmi_noise_to_x(g, WMI_EBM_NOISE, &e->noise, p->z, NULL);
-    in.knots = e->knots ? wmi_input(g, "knots", 2, knots) : NULL;
+    wmi_model_constants(g, &p->net, &in);
     p->scores = wmi_model_build(g, "", &p->net, &in);
     *loss = wmi_sum(g, wmi_mul(g, p->scores, wmi_input(g, "w", 2, w)), WMI_ALL_AXES);
 }
@@ -92,11 +91,8 @@ static wm_status open_part(part *p, const wm_ebm *e, int64_t rows, wm_error *err
                           err)))
         return st;
     wmi_program_bind(p->program, p->theta, NULL);
-    if (e->knots) {
-        if ((st = wmi_program_input(p->program, "knots", &at, err)))
-            return st;
-        memcpy(at, e->knots, (size_t)(e->info.dim * (p->net.bases + 4)) * sizeof *e->knots);
-    }
+    if ((st = wmi_model_fill(p->program, &p->net, e->knots, e->filter, err)))
+        return st;
     if ((st = wmi_program_input(p->program, "z", &at, err)))
         return st;
     p->z_in = at;
@@ -186,6 +182,30 @@ static void base_density(int64_t n, int64_t dim, const double *x, double *log_f,
     }
 }
 
+/* A chain that ran away, to where the bridges are no numbers, must not take the others with it: its
+ * point becomes the origin with no weight, its log_f NaN. Whether there was one. */
+static bool leave_out(const wmi_ebm_path *p, part *a, int64_t n, double *log_f)
+{
+    const float *s = wmi_program_value(a->program, a->scores);
+    const int64_t dim = p->e->info.dim;
+    bool any = false;
+
+    for (int64_t i = 0; i < n; i++) {
+        bool good = true;
+
+        for (int64_t k = 0; k < a->bridges; k++)
+            good = good && isfinite(s[k * p->rows + i]);
+        if (good)
+            continue;
+        any = true;
+        log_f[i] = NAN;
+        memset(a->z_in + i * dim, 0, (size_t)dim * sizeof *a->z_in);
+        for (int64_t k = 0; k < a->bridges; k++)
+            a->w_in[k * p->rows + i] = 0;
+    }
+    return any;
+}
+
 /* Up to rows points through one program; what it gives is added to the base. */
 static wm_status run_part(const wmi_ebm_path *p, part *a, int64_t n, const double *x,
                           const double *weights, double *log_f, double *grad, double *terms,
@@ -202,22 +222,20 @@ static wm_status run_part(const wmi_ebm_path *p, part *a, int64_t n, const doubl
         for (int64_t i = 0; i < p->rows; i++)
             a->w_in[k * p->rows + i] = i < n ? (float)weights[i * m + a->first + k] : 0;
     st = grad ? wmi_program_backward(a->program, err) : wmi_program_forward(a->program, err);
-    if (st == WM_EDIVERGED) { /* some chain ran away: it alone must not end the others */
-        for (int64_t i = 0; i < n; i++)
-            log_f[i] = NAN;
-        return WM_OK;
-    }
+    if (st == WM_EDIVERGED && leave_out(p, a, n, log_f)) /* gradients were not made */
+        st = wmi_program_backward(a->program, err);
     if (st)
         return st;
     s = wmi_program_value(a->program, a->scores);
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < a->bridges; k++) {
-            const double w = weights[i * m + a->first + k], r = (double)s[k * p->rows + i];
+            const double w = weights[i * m + a->first + k],
+                         r = isnan(log_f[i]) ? NAN : (double)s[k * p->rows + i];
 
-            if (w != 0)
-                log_f[i] += w * r;
             if (terms)
                 terms[i * m + a->first + k] = r;
+            if (w != 0 && !isnan(log_f[i]))
+                log_f[i] += w * r;
         }
     if (grad) {
         g = wmi_program_grad(a->program, a->z);

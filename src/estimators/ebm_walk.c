@@ -76,9 +76,9 @@ static wm_status load(const keeper *k, bool *found, wm_error *err)
                       format ? format : "not given", FORMAT);
     else if (!settings || strcmp(settings, k->settings) != 0)
         st = wmi_fail(err, WM_EINVAL,
-                      "%s belongs to another run (%.80s; now %.80s): use the same settings, or "
+                      "%s: chains of another model, other rows or settings: give the same, or "
                       "remove it",
-                      k->path, settings ? settings : "?", k->settings);
+                      k->path);
     else if (!(st = wmi_safetensors_need(&t, f, "state", WMI_ST_F64, 1, &k->size, err))) {
         memcpy(k->state, t->data, (size_t)k->size * sizeof *k->state);
         *found = true;
@@ -157,6 +157,30 @@ static wm_status take_chains(wm_ebm_chains **out, const wm_ebm *e, const wm_anne
 
 /* ---- walking ---- */
 
+/* FNV-1a, on top of what was hashed before. */
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    return h;
+}
+
+/* A number for the density and the points where chains start: a walk goes on with these only. */
+static uint64_t identity(const wm_ebm *e, int64_t chains, const double *start)
+{
+    const size_t dim = (size_t)e->info.dim;
+    uint64_t h = 0xcbf29ce484222325u;
+
+    h = hash(h, e->theta, (size_t)wmi_params_count(e->params) * sizeof *e->theta);
+    h = hash(h, e->noise_theta, (size_t)wmi_params_count(e->noise_params) * sizeof *e->noise_theta);
+    if (e->knots)
+        h = hash(h, e->knots,
+                 (size_t)(wmi_model_columns(&e->net) * (e->net.bases + 4)) * sizeof *e->knots);
+    return hash(h, start, (size_t)chains * dim * sizeof *start);
+}
+
 /* A walk along the path, and what it needs. */
 typedef struct walker {
     wmi_ebm_path *path;
@@ -201,6 +225,7 @@ static wm_status go(walker *w, const wm_ebm *e, const wm_ebm_walk *o, wm_anneal_
     a.max_depth = o->max_depth;
     a.table = table;
     a.pilot_chains = pilots;
+    a.pilot_steps = 10;
     a.seed = o->seed;
     a.sink = o->sink;
     a.stop = o->stop;
@@ -208,9 +233,9 @@ static wm_status go(walker *w, const wm_ebm *e, const wm_ebm_walk *o, wm_anneal_
     w->keep.path = o->checkpoint;
     snprintf(w->keep.settings, sizeof w->keep.settings,
              "%s chains=%" PRId64 " steps=%" PRId64 " kernel=%d depth=%" PRId64
-             " target=%g seed=%" PRIu64 " bridges=%" PRId64,
+             " target=%g seed=%" PRIu64 " bridges=%" PRId64 " of=%016" PRIx64,
              way == WM_ANNEAL_AIS ? "ais" : "raise", chains, o->steps, (int)o->kernel, o->max_depth,
-             o->target_accept, o->seed, e->info.bridges);
+             o->target_accept, o->seed, e->info.bridges, identity(e, chains, start));
     if ((st = draw_base(&base, e, pilots, o->seed, "ebm/pilot", err)) ||
         (st = wmi_ebm_path_new(&w->path, e, chains, err)))
         goto done;
@@ -395,6 +420,7 @@ static wm_status sample_from(wm_sampler **out, wmi_ebm_path *path, const wm_anne
     const wm_path p = wmi_ebm_path_get(path);
     wm_sample_opts s;
     bool found = false;
+    size_t used;
     wm_status st;
 
     wm_sample_opts_init(&s);
@@ -416,8 +442,10 @@ static wm_status sample_from(wm_sampler **out, wmi_ebm_path *path, const wm_anne
     keep->anneal = NULL;
     keep->sampler = *out;
     keep->size = wm_sampler_state_size(*out);
-    snprintf(keep->settings + strlen(keep->settings), 60, " draws=%" PRId64 " thin=%" PRId64,
-             o->draws, o->thin);
+    used = strlen(keep->settings);
+    snprintf(keep->settings + used, sizeof keep->settings - used,
+             " draws=%" PRId64 " thin=%" PRId64 " warmup=%" PRId64 " depth=%" PRId64, o->draws,
+             o->thin, s.warmup, o->draw_depth);
     if (keep->path) {
         wmi_free(keep->state);
         keep->state = NULL;

@@ -67,8 +67,8 @@ wm_status wmi_meta_format(const wmi_safetensors *f, const char *path, const char
                         "%s: written by waymark %.20s as '%.40s', this one reads '%s': use that "
                         "version, or fit again",
                         path, version ? version : "?", format, want);
-    return wmi_fail(err, WM_EFORMAT, "%s: format is '%.40s', expected '%s'", path,
-                    format ? format : "not given", want);
+    return wmi_fail(err, WM_EFORMAT, "%s: format is '%.40s', not '%s': this is no model of `%.*s`",
+                    path, format ? format : "not given", want, (int)name - 1, want);
 }
 
 wm_status wmi_tensor_read(const wmi_safetensors *f, const wmi_st_tensor *like, void *to,

@@ -1,13 +1,12 @@
 /* ratio_file.c - a wm_ratio as a safetensors file: one tensor for each parameter, and as metadata
  * what is needed to rebuild the network. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/safetensors.h"
+#include "estimators/model_file.h"
 #include "estimators/ratio_impl.h"
 #include "waymark/version.h"
 
@@ -17,7 +16,6 @@
 enum {
     N_OWN = 12,   /* tensors beside the parameters; the last three only where they are needed */
     N_COUNTS = 8, /* whole numbers of wm_ratio_info */
-    TEXT = 32,    /* bytes of a number as text */
 };
 
 static const char *const form_names[] = {"free", "posdiag", "semidef"};
@@ -192,8 +190,9 @@ static void reorder(const wm_ratio *r, double *theta, double *file, bool to_file
 wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err)
 {
     const int64_t n = wmi_params_entries(r->params), count = wmi_params_count(r->params);
-    char model[64], bridges[TEXT], dim[TEXT], width[TEXT], blocks[TEXT], seed[TEXT], members[TEXT],
-        pairs[TEXT];
+    char model[64], bridges[WMI_META_BYTES], dim[WMI_META_BYTES], width[WMI_META_BYTES],
+        blocks[WMI_META_BYTES], seed[WMI_META_BYTES], members[WMI_META_BYTES],
+        pairs[WMI_META_BYTES];
     const wmi_st_pair meta[] = {
         {"format", FORMAT},
         {"version", wm_version()},
@@ -217,13 +216,13 @@ wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err)
     int n_own;
     wm_status st;
 
-    snprintf(bridges, TEXT, "%" PRId64, r->info.bridges);
-    snprintf(dim, TEXT, "%" PRId64, r->encoder.raw);
-    snprintf(width, TEXT, "%" PRId64, r->width);
-    snprintf(blocks, TEXT, "%" PRId64, r->blocks);
-    snprintf(seed, TEXT, "%" PRIu64, r->seed);
-    snprintf(members, TEXT, "%" PRId64, r->members);
-    snprintf(pairs, TEXT, "%" PRId64, r->pairs);
+    snprintf(bridges, WMI_META_BYTES, "%" PRId64, r->info.bridges);
+    snprintf(dim, WMI_META_BYTES, "%" PRId64, r->encoder.raw);
+    snprintf(width, WMI_META_BYTES, "%" PRId64, r->width);
+    snprintf(blocks, WMI_META_BYTES, "%" PRId64, r->blocks);
+    snprintf(seed, WMI_META_BYTES, "%" PRIu64, r->seed);
+    snprintf(members, WMI_META_BYTES, "%" PRId64, r->members);
+    snprintf(pairs, WMI_META_BYTES, "%" PRId64, r->pairs);
     if ((st = wmi_alloc(&t, n + N_OWN, sizeof *t, "tensors", err)) ||
         (st = wmi_alloc(&file, r->members * count, sizeof *file, "parameters", err)) ||
         (st = new_packed(&own, r, err)))
@@ -241,33 +240,6 @@ done:
     wmi_free(file);
     wmi_free(t);
     return st;
-}
-
-static wm_status read_count(const wmi_safetensors *f, const char *path, const char *key,
-                            int64_t max, int64_t *out, wm_error *err)
-{
-    const char *text = wmi_safetensors_meta(f, key);
-    char *end;
-
-    if (!text)
-        return wmi_fail(err, WM_EFORMAT, "%s: metadata '%s' is missing", path, key);
-    errno = 0;
-    *out = strtoll(text, &end, 10);
-    if (errno || end == text || *end || *out < 0 || *out > max)
-        return wmi_fail(err, WM_EFORMAT, "%s: metadata '%s' is '%s'", path, key, text);
-    return WM_OK;
-}
-
-static wm_status read_name(const wmi_safetensors *f, const char *path, const char *key,
-                           const char *const *names, int n, int *out, wm_error *err)
-{
-    const char *text = wmi_safetensors_meta(f, key);
-
-    for (*out = 0; text && *out < n; ++*out)
-        if (strcmp(text, names[*out]) == 0)
-            return WM_OK;
-    return wmi_fail(err, WM_EFORMAT, "%s: metadata '%s' is '%s'", path, key,
-                    text ? text : "missing");
 }
 
 static wm_status read_schema(wm_ratio *r, const wmi_safetensors *f, wm_error *err)
@@ -302,17 +274,17 @@ static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char
     if (!model || wm_ratio_model_parse(&r->model, model, NULL))
         return wmi_fail(err, WM_EFORMAT, "%s: metadata 'model' is '%.60s'", path,
                         model ? model : "missing");
-    if ((st = read_name(f, path, "form", form_names, 3, &form, err)) ||
-        (st = read_count(f, path, "linear_term", 1, &linear, err)) ||
-        (st = read_count(f, path, "squares", 1, &squares, err)) ||
-        (st = read_count(f, path, "bridges", WM_ALPHAS_MAX - 1, &r->alphas.bridges, err)) ||
-        (st = read_count(f, path, "dim", INT32_MAX, &r->encoder.raw, err)) ||
-        (st = read_count(f, path, "width", INT32_MAX, &r->width, err)) ||
-        (st = read_count(f, path, "blocks", 1000, &r->blocks, err)) ||
-        (st = read_count(f, path, "members", 10000, &r->members, err)) ||
-        (st = read_count(f, path, "seed", INT64_MAX, &seed, err)) ||
+    if ((st = wmi_meta_word(f, path, "form", form_names, 3, &form, err)) ||
+        (st = wmi_meta_count(f, path, "linear_term", 0, 1, &linear, err)) ||
+        (st = wmi_meta_count(f, path, "squares", 0, 1, &squares, err)) ||
+        (st = wmi_meta_count(f, path, "bridges", 0, WM_ALPHAS_MAX - 1, &r->alphas.bridges, err)) ||
+        (st = wmi_meta_count(f, path, "dim", 0, INT32_MAX, &r->encoder.raw, err)) ||
+        (st = wmi_meta_count(f, path, "width", 0, INT32_MAX, &r->width, err)) ||
+        (st = wmi_meta_count(f, path, "blocks", 0, 1000, &r->blocks, err)) ||
+        (st = wmi_meta_count(f, path, "members", 0, 10000, &r->members, err)) ||
+        (st = wmi_meta_count(f, path, "seed", 0, INT64_MAX, &seed, err)) ||
         (wmi_safetensors_meta(f, "pairs") && /* files of 0.1 have none */
-         (st = read_count(f, path, "pairs", INT32_MAX, &r->pairs, err))))
+         (st = wmi_meta_count(f, path, "pairs", 0, INT32_MAX, &r->pairs, err))))
         return st;
     if (r->pairs >= r->encoder.raw || (r->model & WM_RATIO_SEPARABLE && !r->pairs))
         return wmi_fail(err, WM_EFORMAT,
@@ -329,22 +301,6 @@ static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char
     return read_schema(r, f, err);
 }
 
-/* Copies the tensor `like` describes; it must be there with this type and shape. */
-static wm_status read_tensor(const wmi_safetensors *f, const wmi_st_tensor *like, void *to,
-                             wm_error *err)
-{
-    const wmi_st_tensor *t;
-    size_t bytes = wmi_st_dtype_size(like->dtype);
-    wm_status st = wmi_safetensors_need(&t, f, like->name, like->dtype, like->rank, like->dim, err);
-
-    if (st)
-        return st;
-    for (int i = 0; i < like->rank; i++)
-        bytes *= (size_t)like->dim[i];
-    memcpy(to, t->data, bytes);
-    return WM_OK;
-}
-
 /* The encoder from `kinds`, the sizes of which give those of the rest. */
 static wm_status read_encoder(wm_ratio *r, const wmi_safetensors *f, const char *path,
                               wm_error *err)
@@ -359,7 +315,8 @@ static wm_status read_encoder(wm_ratio *r, const wmi_safetensors *f, const char 
 
     if ((st = wmi_alloc(&kinds, 4 * raw, sizeof *kinds, "kinds", err)) ||
         (st = wmi_alloc(&kind, raw, sizeof *kind, "kinds", err)) ||
-        (st = read_tensor(f, &(wmi_st_tensor){"kinds", WMI_ST_I64, 2, {4, raw}, NULL}, kinds, err)))
+        (st = wmi_tensor_read(f, &(wmi_st_tensor){"kinds", WMI_ST_I64, 2, {4, raw}, NULL}, kinds,
+                              err)))
         goto done;
     for (int64_t j = 0; j < raw; j++) {
         const int64_t how = kinds[raw + j], levels = kinds[2 * raw + j];
@@ -417,11 +374,12 @@ static wm_status read_tensors(wm_ratio *r, const wmi_safetensors *f, wm_error *e
     n_own = own_tensors(r, &own, t);
     for (int i = 0; !st && i < n_own; i++)
         if (strncmp(t[i].name, "rank_", 5) != 0 && strcmp(t[i].name, "kinds") != 0)
-            st = read_tensor(f, &t[i], (void *)t[i].data, err);
+            st = wmi_tensor_read(f, &t[i], (void *)t[i].data, err);
     for (int64_t i = 0; !st && i < wmi_params_entries(r->params); i++) {
         const wmi_st_tensor like = parameter(r, i);
 
-        st = read_tensor(f, &like, file + wmi_params_entry(r->params, i)->offset * r->members, err);
+        st = wmi_tensor_read(f, &like, file + wmi_params_entry(r->params, i)->offset * r->members,
+                             err);
     }
     if (st)
         goto done;

@@ -2,6 +2,8 @@
  * c_k). */
 #include "nn/bridge_model.h"
 
+#include <string.h>
+
 #include <inttypes.h>
 
 #define ALL_TERMS                                                                                  \
@@ -124,8 +126,22 @@ static wmi_value with_squares(wmi_net *net, wmi_value x)
     return x;
 }
 
+/* x, and x W beside it. */
+static wmi_value with_filters(wmi_net *net, const wmi_model *model, wmi_value x, wmi_node *filter)
+{
+    if (model->filters && net->graph) {
+        wmi_node *const both[] = {x.node, wmi_matmul(net->graph, x.node, filter, false, false)};
+
+        if (!filter)
+            wmi_net_fail(net, WM_EINVAL, "the additive head has no filters");
+        x.node = wmi_concat(net->graph, 2, both, 1);
+    }
+    x.c += model->filters;
+    return x;
+}
+
 static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_value x,
-                      wmi_node *knots)
+                      const wmi_model_inputs *in)
 {
     const wmi_head_opts linear = wmi_head_linear();
 
@@ -135,7 +151,8 @@ static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_
     case WMI_TERM_QUADRATIC:
         return wmi_head_energy(net, &model->quadratic, x);
     case WMI_TERM_ADDITIVE:
-        return wmi_head_additive(net, model->bases, knots, x);
+        return wmi_head_additive(net, model->bases, in ? in->knots : NULL,
+                                 with_filters(net, model, x, in ? in->filter : NULL));
     case WMI_TERM_MLP:
         return term_of_body(net, model, &(wmi_body){.kind = WMI_BODY_MLP, .mlp = model->mlp},
                             model->squares ? with_squares(net, x) : x);
@@ -180,7 +197,7 @@ static wmi_node *walk(wmi_net *net, const wmi_model *model, const wmi_model_inpu
         if (which == WMI_TERM_SEPARABLE)
             e = wmi_separable(net, &model->separable, model->independent, u, x);
         else
-            e = term(net, model, which, ux, in ? in->knots : NULL);
+            e = term(net, model, which, ux, in);
         energy = wmi_energy_add(net, energy, e);
         wmi_net_leave(net, mark);
     }
@@ -219,4 +236,65 @@ wmi_node *wmi_model_embed(wmi_graph *g, const char *prefix, const wmi_model *mod
     h = wmi_separable_embed(&net, &model->separable, h);
     wmi_net_leave(&net, mark);
     return h.node;
+}
+
+wmi_node *wmi_model_pairs(wmi_graph *g, const char *prefix, const wmi_model *model, wmi_node *u,
+                          wmi_node *x, wmi_node **own)
+{
+    wmi_net net = wmi_net_build(g, prefix, model->bridges);
+    wmi_value uv, xv;
+    wmi_node *all;
+    size_t mark;
+
+    *own = NULL;
+    if (model->terms != WMI_TERM_SEPARABLE || model->bridges != 1)
+        wmi_net_fail(&net, WM_EINVAL, "model: all pairs are for one separable bridge");
+    if (!sane(&net, model))
+        return NULL;
+    uv = rows_of(&net, "u", u, model->dim_u, true);
+    xv = rows_of(&net, "x", x, model->dim, false);
+    mark = wmi_net_enter(&net, "separable");
+    all = wmi_separable_pairs(&net, &model->separable, uv, xv, own);
+    wmi_net_leave(&net, mark);
+    if (*own)
+        *own = wmi_reshape(g, wmi_log_ratio(&net, *own), 1, &x->shape.dim[0]);
+    return wmi_log_ratio(&net, all);
+}
+
+void wmi_model_constants(wmi_graph *g, const wmi_model *model, wmi_model_inputs *in)
+{
+    const int64_t knots[] = {wmi_model_columns(model), model->bases + 4};
+    const int64_t filter[] = {model->dim_u + model->dim, model->filters};
+
+    if (!(model->terms & WMI_TERM_ADDITIVE))
+        return;
+    in->knots = wmi_input(g, "knots", 2, knots);
+    if (model->filters)
+        in->filter = wmi_input(g, "filter", 2, filter);
+}
+
+static wm_status fill(wmi_program *p, const char *name, const float *from, int64_t count,
+                      wm_error *err)
+{
+    void *at;
+    wm_status st;
+
+    if (!from)
+        return wmi_fail(err, WM_EINVAL, "the additive term has no %s", name);
+    if (!(st = wmi_program_input(p, name, &at, err)))
+        memcpy(at, from, (size_t)count * sizeof *from);
+    return st;
+}
+
+wm_status wmi_model_fill(wmi_program *p, const wmi_model *model, const float *knots,
+                         const float *filter, wm_error *err)
+{
+    wm_status st;
+
+    if (!(model->terms & WMI_TERM_ADDITIVE))
+        return WM_OK;
+    if ((st = fill(p, "knots", knots, wmi_model_columns(model) * (model->bases + 4), err)) ||
+        !model->filters)
+        return st;
+    return fill(p, "filter", filter, (model->dim_u + model->dim) * model->filters, err);
 }

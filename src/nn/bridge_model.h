@@ -10,6 +10,7 @@
 #ifndef WMI_NN_BRIDGE_MODEL_H
 #define WMI_NN_BRIDGE_MODEL_H
 
+#include "engine/program.h"
 #include "nn/heads.h"
 #include "nn/separable.h"
 
@@ -30,6 +31,7 @@ typedef struct wmi_model {
     wmi_head_opts quadratic; /* of the quadratic term */
     wmi_head_opts head;      /* on the features of mlp and resnet */
     int64_t bases;           /* of the additive term, per column */
+    int64_t filters;         /* columns of x W that the additive term reads beside x; 0: none */
     wmi_mlp_opts mlp;
     bool squares; /* the MLP reads x and (x^2 - 1) / sqrt(2): curvature from the first step on */
     wmi_resnet_opts resnet;
@@ -62,8 +64,15 @@ typedef struct wmi_model_inputs {
      * or, in the grouped layout, m * n rows. g(u) is computed once for each row here. All terms but
      * the separable one read the row (u, x). */
     wmi_node *u;
-    wmi_node *knots; /* (dim_u + dim, bases + 4) for the additive term, or NULL */
+    wmi_node *knots;  /* (wmi_model_columns, bases + 4) for the additive term, or NULL */
+    wmi_node *filter; /* W (dim_u + dim, filters) where the model has filters */
 } wmi_model_inputs;
+
+/* Columns that the additive term reads. */
+static inline int64_t wmi_model_columns(const wmi_model *model)
+{
+    return model->dim_u + model->dim + model->filters;
+}
 
 /* Adds the parameters to the table. WM_EINVAL, WM_ESHAPE for settings that make no network. */
 WM_MUST_CHECK wm_status wmi_model_declare(wmi_params *params, const char *prefix,
@@ -71,6 +80,15 @@ WM_MUST_CHECK wm_status wmi_model_declare(wmi_params *params, const char *prefix
 /* log r_k at the rows: (m, n). Failures stay in the graph. */
 wmi_node *wmi_model_build(wmi_graph *g, const char *prefix, const wmi_model *model,
                           const wmi_model_inputs *in);
+/* For InfoNCE: log r(u_i, x_j) of all pairs of n rows, (n, n), u_i in row i, by a model of one
+ * bridge that is separable and nothing else; own receives the log r(u_i, x_i), (n). */
+wmi_node *wmi_model_pairs(wmi_graph *g, const char *prefix, const wmi_model *model, wmi_node *u,
+                          wmi_node *x, wmi_node **own);
+/* Inputs "knots" and "filter" of a graph, where the model reads them; and their values into its
+ * compiled program, in float. WM_EINVAL where one is missing. */
+void wmi_model_constants(wmi_graph *g, const wmi_model *model, wmi_model_inputs *in);
+WM_MUST_CHECK wm_status wmi_model_fill(wmi_program *p, const wmi_model *model, const float *knots,
+                                       const float *filter, wm_error *err);
 /* The representation g(u) of the separable term: (rows, dim_u) -> (rows, e). */
 wmi_node *wmi_model_embed(wmi_graph *g, const char *prefix, const wmi_model *model, wmi_node *u);
 

@@ -32,6 +32,12 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+static void plain_words(char *text)
+{
+    for (char *p = text; *p; p++)
+        *p = *p == '_' ? ' ' : *p;
+}
+
 static wm_status grow(wmi_curve *c, wm_error *err)
 {
     const int64_t room = c->room ? 2 * c->room : 64;
@@ -55,12 +61,14 @@ static wm_status grow(wmi_curve *c, wm_error *err)
     return WM_OK;
 }
 
-static wm_status add(wmi_curves *all, const char *chart, const char *name, double x, double y,
+static wm_status add(wmi_curves *all, const char *of, const char *name, double x, double y,
                      wm_error *err)
 {
     wmi_curve *c = all->curve;
+    char chart[2 * WMI_CURVE_NAME];
     wm_status st;
 
+    snprintf(chart, sizeof chart, "%s%s%.60s", all->stage, *all->stage ? ": " : "", of);
     while (c < all->curve + all->n && (strncmp(c->name, name, WMI_CURVE_NAME - 1) != 0 ||
                                        strncmp(c->chart, chart, WMI_CURVE_NAME - 1) != 0))
         c++;
@@ -85,7 +93,10 @@ static wm_status add(wmi_curves *all, const char *chart, const char *name, doubl
 static wm_status add_value(wmi_curves *all, const json_t *v, const char *path, int64_t index,
                            const char *group, double x, wm_error *err)
 {
-    const bool loss = index < 0 && ends_with(path, "loss");
+    const char *shared = index >= 0                  ? path
+                         : ends_with(path, "loss")   ? "loss"
+                         : ends_with(path, "loglik") ? "log-likelihood"
+                                                     : path;
     char name[3 * WMI_CURVE_NAME], number[24] = "";
 
     if (!json_is_number(v))
@@ -93,7 +104,7 @@ static wm_status add_value(wmi_curves *all, const json_t *v, const char *path, i
     if (index >= 0)
         snprintf(number, sizeof number, " %" PRId64, index);
     snprintf(name, sizeof name, "%s%s%s%s", group, *group ? ": " : "", path, number);
-    return add(all, loss ? "loss" : path, name, x, json_number_value(v), err);
+    return add(all, shared, name, x, json_number_value(v), err);
 }
 
 static wm_status add_object(wmi_curves *all, json_t *object, const char *path, int64_t index,
@@ -108,6 +119,7 @@ static wm_status add_object(wmi_curves *all, json_t *object, const char *path, i
         if (among(key, group_keys, COUNT(group_keys)) || strcmp(key, "k") == 0)
             continue;
         snprintf(inner, sizeof inner, "%.60s %.60s", path, key);
+        plain_words(inner);
         st = add_value(all, json_object_iter_value(i), inner, index, group, x, err);
     }
     return st;
@@ -120,8 +132,7 @@ static wm_status add_key(wmi_curves *all, const char *key, json_t *v, const char
     wm_status st = WM_OK;
 
     snprintf(path, sizeof path, "%s", key);
-    for (char *p = path; *p; p++)
-        *p = *p == '_' ? ' ' : *p;
+    plain_words(path);
     if (json_is_object(v))
         return add_object(all, v, path, -1, group, x, err);
     if (!json_is_array(v))
@@ -147,7 +158,7 @@ static void name_group(char *out, size_t size, json_t *line)
         const json_t *v = json_object_iter_value(i);
         int n = 0;
 
-        if (json_is_string(v))
+        if (json_is_string(v) && strcmp(key, "stage") != 0)
             n = snprintf(out + used, size - used, "%s%.24s", between, json_string_value(v));
         else if (json_is_integer(v) && among(key, group_keys, COUNT(group_keys)))
             n = snprintf(out + used, size - used, "%s%s %" JSON_INTEGER_FORMAT, between, key,
@@ -159,7 +170,7 @@ static void name_group(char *out, size_t size, json_t *line)
 static wm_status add_line(wmi_curves *all, json_t *line, wm_error *err)
 {
     double x = (double)all->lines;
-    const char *x_key = "";
+    const char *x_key = "", *stage = json_string_value(json_object_get(line, "stage"));
     char group[WMI_CURVE_NAME];
     wm_status st = WM_OK;
 
@@ -172,6 +183,7 @@ static wm_status add_line(wmi_curves *all, json_t *line, wm_error *err)
     if (*x_key && all->lines <= 1)
         all->x_name = x_key;
     name_group(group, sizeof group, line);
+    snprintf(all->stage, sizeof all->stage, "%.30s", stage ? stage : "");
     for (void *i = json_object_iter(line); i && !st; i = json_object_iter_next(line, i)) {
         const char *key = json_object_iter_key(i);
 

@@ -86,7 +86,8 @@ static void put_verdict(const wmi_page *p)
 
 /* --- estimates ---------------------------------------------------------------------------------*/
 
-static const char *const estimates[] = {"mi", "kl_pq", "kl_qp"};
+const char *const wmi_page_estimates[] = {
+    "mi", "kl_pq", "kl_qp", "noise_loglik", "direct", "raise", "ais", "log_z", NULL};
 
 /* A member KEYend of the summary. */
 static const json_t *beside(const wmi_page *p, const char *key, const char *end)
@@ -135,7 +136,8 @@ static const json_t *truth_of(const wmi_page *p, const char *key)
 static void put_estimate(const wmi_page *p, const char *key)
 {
     const json_t *v = json_object_get(p->summary, key), *se = beside(p, key, "_se"),
-                 *ci = beside(p, key, "_ci95"), *truth = truth_of(p, key);
+                 *ci = beside(p, key, "_ci95"), *bits = beside(p, key, "_bpd"),
+                 *truth = truth_of(p, key);
     const char *units = json_string_value(json_object_get(p->summary, "units"));
     const double value = json_number_value(v),
                  error = json_is_number(se) ? json_number_value(se) : NAN;
@@ -163,6 +165,11 @@ static void put_estimate(const wmi_page *p, const char *key)
         fputs(json_array_size(ci) == 2 ? "<br>" : "", p->out);
         fputs("standard error ", p->out);
         put_fixed(error, digits, p->out);
+    }
+    if (json_is_number(bits)) {
+        fputs(isfinite(error) ? "<br>" : "", p->out);
+        put_fixed(json_number_value(bits), 4, p->out);
+        fputs(" bits per dimension", p->out);
     }
     fputs("</p>\n", p->out);
     if (json_is_number(truth) && json_is_number(v)) {
@@ -243,8 +250,11 @@ static void put_bridges(wmi_page *p)
         return;
     wmi_page_section(p, "bridges", "Bridges");
     fputs(
-        "<p>From p (\xce\xb1 = 0) to q (\xce\xb1 = 1) over the waymarks. The answer is the sum of "
-        "the bridges' log-ratios.</p>\n",
+        json_object_get(p->summary, "noise_loglik")
+            ? "<p>From the data (\xce\xb1 = 0) to the noise (\xce\xb1 = 1) over the waymarks. The "
+              "log-density is that of the noise plus the bridges' log-ratios.</p>\n"
+            : "<p>From p (\xce\xb1 = 0) to q (\xce\xb1 = 1) over the waymarks. The answer is the "
+              "sum of the bridges' log-ratios.</p>\n",
         p->out);
     wmi_html_rows(bridges, "Each bridge on held-out rows", p->out);
     fputs("</section>\n", p->out);
@@ -254,15 +264,15 @@ void wmi_page_answer(wmi_page *p)
 {
     bool any = json_is_string(json_object_get(p->summary, "verdict"));
 
-    for (size_t i = 0; i < sizeof estimates / sizeof *estimates; i++)
-        any = any || json_object_get(p->summary, estimates[i]);
+    for (const char *const *key = wmi_page_estimates; *key; key++)
+        any = any || json_object_get(p->summary, *key);
     if (any) {
         wmi_page_section(p, "answer", "Answer");
         put_verdict(p);
         fputs("<div class=\"estimates\">\n", p->out);
-        for (size_t i = 0; i < sizeof estimates / sizeof *estimates; i++)
-            if (json_object_get(p->summary, estimates[i]))
-                put_estimate(p, estimates[i]);
+        for (const char *const *key = wmi_page_estimates; *key; key++)
+            if (json_object_get(p->summary, *key))
+                put_estimate(p, *key);
         fputs("</div>\n</section>\n", p->out);
     }
     put_checks(p);

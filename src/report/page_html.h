@@ -63,6 +63,10 @@ void wmi_page_settings(wmi_page *p); /* the command line, provenance */
 WM_MUST_CHECK wm_status wmi_page_figures(wmi_page *p, wm_error *err);  /* page_figure.c */
 WM_MUST_CHECK wm_status wmi_page_training(wmi_page *p, wm_error *err); /* page_curve.c */
 
+/* Keys of a summary that are estimates, shown large with what stands beside them under KEY_se,
+ * KEY_ci95 and KEY_bpd (page_answer.c); ends with NULL. */
+extern const char *const wmi_page_estimates[];
+
 /* The style sheet, without <style> (page_style.c). */
 extern const char *const wmi_page_style[]; /* pieces, ends with NULL */
 

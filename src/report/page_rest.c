@@ -9,8 +9,7 @@
 /* Keys that other parts show. The estimates' own come with endings. */
 static const char *const shown[] = {"command", "verdict", "reason",  "checks",  "bridges", "rows",
                                     "units",   "seed",    "threads", "seconds", "version", "truth"};
-static const char *const estimates[] = {"mi", "kl_pq", "kl_qp"};
-static const char *const endings[] = {"", "_se", "_ci95"};
+static const char *const endings[] = {"", "_se", "_ci95", "_bpd"};
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
@@ -31,9 +30,9 @@ static bool is_shown(const wmi_page *p, const char *key)
                        (json_object_get(p->summary, "mi") || json_object_get(p->summary, "kl_pq"));
             return true;
         }
-    for (size_t i = 0; i < COUNT(estimates); i++)
+    for (const char *const *of = wmi_page_estimates; *of; of++)
         for (size_t k = 0; k < COUNT(endings); k++) {
-            snprintf(name, sizeof name, "%s%s", estimates[i], endings[k]);
+            snprintf(name, sizeof name, "%s%s", *of, endings[k]);
             if (strcmp(key, name) == 0)
                 return true;
         }
@@ -59,6 +58,31 @@ static bool is_table(const json_t *v)
 static bool is_count(const char *key, const json_t *v)
 {
     return json_is_integer(v) && key[0] == 'n' && key[1] == '_';
+}
+
+/* Rows that are sentences, such as warnings: a table of one column would not break their lines. */
+static bool only_texts(const json_t *rows)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+
+        if (json_object_size(row) != 1 || !json_is_string(json_object_get(row, "text")))
+            return false;
+    }
+    return true;
+}
+
+static void put_texts(const char *key, const json_t *rows, FILE *out)
+{
+    fputs("<h3>", out);
+    wmi_html_words(key, out);
+    fputs("</h3>\n<ul>\n", out);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        fputs("<li>", out);
+        wmi_html_text(json_string_value(json_object_get(json_array_get(rows, i), "text")), out);
+        fputs("</li>\n", out);
+    }
+    fputs("</ul>\n", out);
 }
 
 void wmi_page_others(wmi_page *p)
@@ -94,7 +118,10 @@ void wmi_page_others(wmi_page *p)
         if (!open)
             wmi_page_section(p, "details", "Details");
         open = true;
-        wmi_html_rows(json_object_iter_value(i), key, p->out);
+        if (only_texts(json_object_iter_value(i)))
+            put_texts(key, json_object_iter_value(i), p->out);
+        else
+            wmi_html_rows(json_object_iter_value(i), key, p->out);
     }
     fputs(open ? "</section>\n" : "", p->out);
 }

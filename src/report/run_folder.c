@@ -102,9 +102,32 @@ static wm_status refuse_strangers(wm_run_folder *r, wm_error *err)
     return WM_OK;
 }
 
+/* Whether the run that is there did nothing but say its settings: it failed at its start, such as
+ * by a table that could not be read, and is in nobody's way. */
+static wm_status only_begun(bool *out, wm_run_folder *r, wm_error *err)
+{
+    DIR *dir = opendir(r->dir);
+    const struct dirent *entry;
+    struct stat info;
+
+    *out = false;
+    if (!dir)
+        return wmi_fail(err, WM_EIO, "%s: %s", wmi_path_tail(r->dir), strerror(errno));
+    *out = true;
+    while (*out && (entry = readdir(dir)))
+        if (strcmp(entry->d_name, "metrics.jsonl") == 0)
+            *out = fstatat(dirfd(dir), entry->d_name, &info, 0) == 0 && info.st_size == 0;
+        else
+            *out = entry->d_name[0] == '.' || strcmp(entry->d_name, "config.json") == 0 ||
+                   strstr(entry->d_name, WMI_TEMP_MARK);
+    closedir(dir);
+    return WM_OK;
+}
+
 static wm_status admit(wm_run_folder *r, wm_run_mode mode, wm_error *err)
 {
     char holder[64];
+    bool begun;
     wm_status st;
 
     if (mode == WM_RUN_OVERWRITE) /* also over a broken config.json */
@@ -113,6 +136,8 @@ static wm_status admit(wm_run_folder *r, wm_run_mode mode, wm_error *err)
         return st;
     if (!*holder)
         return refuse_strangers(r, err);
+    if (mode == WM_RUN_NEW && ((st = only_begun(&begun, r, err)) || begun))
+        return st;
     if (mode == WM_RUN_NEW)
         return wmi_fail(err, WM_EINVAL,
                         "%s: holds a run of '%s': choose another folder, resume that run, or "
@@ -147,9 +172,8 @@ static wm_status open_metrics(wm_run_folder *r, wm_error *err)
     return WM_OK; /* a file system without locks is trusted */
 }
 
-/* Figures of the old run: a new one may draw others, and the page shows all that are there. Other
- * files stay. */
-static void remove_figures(const char *path)
+/* Files of a folder by their endings (n). */
+static void remove_files(const char *path, const char *const *endings, size_t n)
 {
     DIR *dir = opendir(path);
     const struct dirent *entry;
@@ -159,15 +183,25 @@ static void remove_figures(const char *path)
     while ((entry = readdir(dir))) {
         const char *end = strrchr(entry->d_name, '.');
 
-        for (size_t i = 0; end && i < N_FIGURE_FILES; i++)
-            if (strcmp(end, figure_files[i]) == 0)
+        for (size_t i = 0; end && i < n; i++)
+            if (strcmp(end, endings[i]) == 0)
                 unlinkat(dirfd(dir), entry->d_name, 0);
     }
     closedir(dir);
 }
 
+/* Models and states of the old run have names that its command gave them: a resume of the new one
+ * must not take them for its own. Where there was no run they are somebody else's. */
 static wm_status remove_run(wm_run_folder *r, wm_error *err)
 {
+    static const char *const tensors[] = {".safetensors"};
+    const char *config;
+    wm_status found = member(&config, r, "config.json", err);
+
+    if (found)
+        return found;
+    if (wmi_file_exists(config))
+        remove_files(r->dir, tensors, 1);
     for (size_t i = 0; i < N_RUN_FILES; i++) {
         const char *path;
         wm_status st = member(&path, r, run_files[i], err);
@@ -199,8 +233,8 @@ wm_status wm_run_folder_open(wm_run_folder **out, const char *dir, const char *c
         (st = open_metrics(r, err)) || (st = member(&figures, r, "figures", err)) ||
         (mode == WM_RUN_OVERWRITE && (st = remove_run(r, err))))
         goto done;
-    if (mode == WM_RUN_OVERWRITE)
-        remove_figures(figures);
+    if (mode == WM_RUN_OVERWRITE) /* a new run may draw others; the page shows all that are there */
+        remove_files(figures, figure_files, N_FIGURE_FILES);
     wmi_folder_sweep(dir);
     wmi_folder_sweep(figures);
     *out = r;
@@ -270,22 +304,31 @@ wm_status wm_run_folder_metrics(wm_run_folder *r, const wm_summary *line, wm_err
     return WM_OK;
 }
 
+/* Whether a line is of a later step of the stage; without a stage: of any. */
+static bool is_later(const json_t *line, const char *stage, int64_t step)
+{
+    const json_t *number = json_object_get(line, "step");
+    const char *of = json_string_value(json_object_get(line, "stage"));
+
+    return json_is_integer(number) && json_integer_value(number) > step &&
+           (!stage || (of && strcmp(of, stage) == 0));
+}
+
 /* Bytes of text (n) that a run at `step` keeps: whole lines, up to the first of a later step. Steps
  * only grow, so all that follows that one is later too. */
-static size_t kept_bytes(const char *text, size_t n, int64_t step)
+static size_t kept_bytes(const char *text, size_t n, const char *stage, int64_t step)
 {
     size_t at = 0;
 
     while (at < n) {
         const char *end = memchr(text + at, '\n', n - at);
-        json_t *line, *number;
+        json_t *line;
         bool later;
 
         if (!end)
             break;
         line = json_loadb(text + at, (size_t)(end - text) - at, 0, NULL);
-        number = json_object_get(line, "step");
-        later = !line || (json_is_integer(number) && json_integer_value(number) > step);
+        later = !line || is_later(line, stage, step);
         json_decref(line);
         if (later)
             break;
@@ -320,7 +363,7 @@ static wm_status read_metrics(char **out, size_t *n, wm_run_folder *r, const cha
     return WM_OK;
 }
 
-wm_status wm_run_folder_rewind(wm_run_folder *r, int64_t step, wm_error *err)
+wm_status wm_run_folder_rewind(wm_run_folder *r, const char *stage, int64_t step, wm_error *err)
 {
     const char *path;
     char *text = NULL;
@@ -333,7 +376,7 @@ wm_status wm_run_folder_rewind(wm_run_folder *r, int64_t step, wm_error *err)
         return st;
     if ((st = read_metrics(&text, &n, r, path, err)))
         return st;
-    kept = kept_bytes(text, n, step);
+    kept = kept_bytes(text, n, stage, step);
     wmi_free(text);
     if (ftruncate(fileno(r->metrics), (off_t)kept))
         return wmi_fail(err, WM_EIO, "%s: %s", wmi_path_tail(path), strerror(errno));

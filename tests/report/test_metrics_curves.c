@@ -53,6 +53,23 @@ static void texts_and_bridges_name_the_curves(void **state)
     wmi_curves_clear(&all);
 }
 
+static void stages_have_charts_of_their_own(void **state)
+{
+    (void)state;
+    read_lines("{\"stage\": \"noise\", \"step\": 5, \"valid_loglik\": -3}\n"
+               "{\"stage\": \"heads\", \"step\": 1, \"train_loss\": 1, \"valid_loss\": 2}\n"
+               "{\"stage\": \"bridges\", \"step\": 1, \"train_loss\": 7, \"bridges\": "
+               "[{\"k\": 0, \"loss\": 8}]}\n"
+               "{\"step\": 1, \"train_loss\": 9}\n");
+    assert_int_equal(all.n, 6);
+    assert_near(curve("noise: log-likelihood", "valid loglik")->y[0], -3, 0);
+    assert_near(curve("heads: loss", "valid loss")->y[0], 2, 0);
+    assert_near(curve("bridges: loss", "train loss")->y[0], 7, 0);
+    assert_near(curve("bridges: bridges loss", "bridges loss 0")->y[0], 8, 0);
+    assert_near(curve("loss", "train loss")->y[0], 9, 0);
+    wmi_curves_clear(&all);
+}
+
 static void what_is_no_json_is_counted(void **state)
 {
     const int64_t live = wmi_alloc_live();
@@ -108,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_share_a_chart_and_lists_are_curves),
         cmocka_unit_test(texts_and_bridges_name_the_curves),
+        cmocka_unit_test(stages_have_charts_of_their_own),
         cmocka_unit_test(what_is_no_json_is_counted),
         cmocka_unit_test(too_many_keys_are_left_out),
         cmocka_unit_test(memory_that_runs_out_is_reported),

@@ -143,20 +143,75 @@ static void a_resume_goes_back_to_its_checkpoint(void **state)
     fclose(f);
     assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_RESUME, &err), err);
     assert_true(wm_run_folder_resumed(r));
-    assert_ok(wm_run_folder_rewind(r, 1000, &err), err); /* only the half line goes */
+    assert_ok(wm_run_folder_rewind(r, NULL, 1000, &err), err); /* only the half line goes */
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
                         "{\"step\": 100, \"loss\": 0.5}\n{\"step\": 200, \"loss\": 0.5}\n"
                         "{\"step\": 300, \"loss\": 0.5}\n");
-    assert_ok(wm_run_folder_rewind(r, 200, &err), err);
+    assert_ok(wm_run_folder_rewind(r, NULL, 200, &err), err);
     append(r, 300);
     append(r, -1); /* without a step: kept by any rewind that keeps what is before it */
-    assert_ok(wm_run_folder_rewind(r, 300, &err), err);
+    assert_ok(wm_run_folder_rewind(r, NULL, 300, &err), err);
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
                         "{\"step\": 100, \"loss\": 0.5}\n{\"step\": 200, \"loss\": 0.5}\n"
                         "{\"step\": 300, \"loss\": 0.5}\n{\"loss\": 0.5}\n");
-    assert_ok(wm_run_folder_rewind(r, 0, &err), err);
+    assert_ok(wm_run_folder_rewind(r, NULL, 0, &err), err);
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")), "");
     wm_run_folder_close(r);
+}
+
+static void stages_count_their_own_steps(void **state)
+{
+    static const char *const lines[] = {"heads", "heads", "bridges", "bridges", "bridges"};
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "ebm", WM_RUN_NEW, &err), err);
+    for (int i = 0; i < 5; i++) {
+        wm_summary *s;
+
+        assert_ok(wm_summary_new(&s, &err), err);
+        wm_summary_text(s, "stage", lines[i]);
+        wm_summary_integer(s, "step", i < 2 ? 100 * (i + 1) : 10 * (i - 1));
+        assert_ok(wm_run_folder_metrics(r, s, &err), err);
+        wm_summary_free(s);
+    }
+    assert_ok(wm_run_folder_rewind(r, "noise", 0, &err), err);
+    assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "\"step\": 30"));
+    assert_ok(wm_run_folder_rewind(r, "bridges", 20, &err), err);
+    assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
+                        "{\"stage\": \"heads\", \"step\": 100}\n"
+                        "{\"stage\": \"heads\", \"step\": 200}\n"
+                        "{\"stage\": \"bridges\", \"step\": 10}\n"
+                        "{\"stage\": \"bridges\", \"step\": 20}\n");
+    assert_ok(wm_run_folder_rewind(r, "heads", 150, &err), err);
+    assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
+                        "{\"stage\": \"heads\", \"step\": 100}\n");
+    wm_run_folder_close(r);
+}
+
+/* A run whose table could not be read left its settings; the next try may use the folder. */
+static void a_run_that_did_nothing_is_no_obstacle(void **state)
+{
+    wm_summary *s = step_line(1);
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), err);
+        assert_ok(wm_run_folder_config(r, s, &err), err);
+        wm_run_folder_close(r);
+    }
+    assert_ok(wmi_file_write(scratch("run/state.noise.safetensors"), "x", 1, &err), err);
+    assert_int_equal(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), WM_EINVAL);
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_OVERWRITE, &err), err);
+    assert_false(wmi_file_exists(scratch("run/state.noise.safetensors")));
+    assert_ok(wm_run_folder_config(r, s, &err), err);
+    append(r, 1);
+    wm_run_folder_close(r);
+    assert_int_equal(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), WM_EINVAL);
+    wm_summary_free(s);
 }
 
 static void resuming_nothing_starts_a_run(void **state)
@@ -183,7 +238,7 @@ static void one_process_at_a_time(void **state)
     (void)state;
     assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), err);
     append(r, 1);
-    assert_ok(wm_run_folder_rewind(r, 1, &err), err); /* must not lose the lock */
+    assert_ok(wm_run_folder_rewind(r, NULL, 1, &err), err); /* must not lose the lock */
     child = fork();
     if (child == 0) {
         wm_run_folder *other;
@@ -222,7 +277,7 @@ static void no_folder_is_fine(void **state)
     assert_null(path);
     assert_ok(wm_run_folder_config(NULL, s, &err), err);
     assert_ok(wm_run_folder_metrics(NULL, s, &err), err);
-    assert_ok(wm_run_folder_rewind(NULL, 1, &err), err);
+    assert_ok(wm_run_folder_rewind(NULL, NULL, 1, &err), err);
     assert_ok(wm_run_folder_summary(NULL, s, &err), err);
     assert_ok(wm_run_folder_figure(NULL, NULL, NULL, &err), err);
     assert_false(wm_run_folder_resumed(NULL));
@@ -257,6 +312,8 @@ int main(void)
         TEST(overwriting_removes_the_old_run_only),
         TEST(strangers_files_are_safe),
         TEST(a_resume_goes_back_to_its_checkpoint),
+        TEST(stages_count_their_own_steps),
+        TEST(a_run_that_did_nothing_is_no_obstacle),
         TEST(resuming_nothing_starts_a_run),
         TEST(one_process_at_a_time),
         TEST(leftovers_of_killed_writers_are_swept),

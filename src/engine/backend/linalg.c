@@ -99,6 +99,15 @@ void wmi_lower_multiply(int64_t n, int64_t d, const double *l, double *x)
                 narrow(d), 1, l, narrow(d), x, narrow(d));
 }
 
+wm_status wmi_eigen(int64_t d, double *a, double *w, wm_error *err)
+{
+    const lapack_int info = LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'V', 'L', narrow(d), a, narrow(d), w);
+
+    return info ? wmi_fail(err, WM_EDIVERGED, "eigenvalues of %lld columns: LAPACK gives %d",
+                           (long long)d, (int)info)
+                : WM_OK;
+}
+
 void wmi_product(int64_t m, int64_t n, int64_t k, double alpha, const double *a, const double *b,
                  double beta, double *c)
 {

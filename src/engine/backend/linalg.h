@@ -21,6 +21,8 @@ void wmi_lower_solve(int64_t n, int64_t d, const double *l, double *x);
 void wmi_lower_multiply(int64_t n, int64_t d, const double *l, double *x);
 /* Rows x (n, d) become x L^-1: the adjoint of the first. In place. */
 void wmi_lower_solve_right(int64_t n, int64_t d, const double *l, double *x);
+/* Symmetric a (d, d) = V diag(w) V': V in place of a, its columns the vectors, w (d) rising. */
+WM_MUST_CHECK wm_status wmi_eigen(int64_t d, double *a, double *w, wm_error *err);
 /* C (m, n) = alpha A (m, k) B (k, n) + beta C */
 void wmi_product(int64_t m, int64_t n, int64_t k, double alpha, const double *a, const double *b,
                  double beta, double *c);
