@@ -1,4 +1,4 @@
-/* probe.c - linear probes: for each column of labels, weights W and bias b that minimise
+/* linear_probe.c - linear probes: for each column of labels, weights W and bias b that minimise
  *
  *   mean_i [ log sum_c exp(z_ic) - z_i,y_i ] + ridge / 2 |W|^2,   z_i = W' (x_i - centre) / scale +
  * b
