@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Reference values for tests/estimators/test_probe.c: multinomial logistic regression with a ridge, minimised
+"""Reference values for tests/estimators/test_linear_probe.c: multinomial logistic regression with a ridge, minimised
 by Newton's method on PyTorch's second derivatives in double precision.
 
     /usr/bin/python3 make_probe_values.py > probe_values.h      (Debian's python3-torch)
