@@ -57,6 +57,24 @@ static const opt_row mnist_rows[] = {
     {0},
 };
 
+static const opt_row omniglot_rows[] = {
+    PRESET_ROW("laptop: an hour for each d on two cores"),
+    CHECKPOINT_ROW,
+    {.kind = OPT_TEXT,
+     .name = "data",
+     .at = offsetof(reproduce_opts, data),
+     .arg = "PATH",
+     .help = "Omniglot: packed arrays, the authors' folders of images, or their zip",
+     .unset = "none; characters of our own are drawn"},
+    {.kind = OPT_TEXT,
+     .name = "only",
+     .at = offsetof(reproduce_opts, only),
+     .arg = "ROWS",
+     .help = "tre, single, infonce; 1, 4, 9 characters; tre-9, ...; a list with commas",
+     .unset = "all nine"},
+    {0},
+};
+
 static void defaults(void *opts)
 {
     *(reproduce_opts *)opts = (reproduce_opts){.preset = 1, .checkpoint = 30};
@@ -173,4 +191,29 @@ const cli_command cmd_reproduce_mnist = {
     .opts_size = sizeof(reproduce_opts),
     .defaults = defaults,
     .run = run_mnist,
+};
+
+static wm_status run_omniglot(cli_call *call, wm_error *err)
+{
+    return run(call, reproduce_omniglot, err);
+}
+
+const cli_command cmd_reproduce_omniglot = {
+    .name = "reproduce omniglot",
+    .about = "the paper's grids of characters: up to 34 nats, and representations of them",
+    .arguments = "",
+    .details =
+        "Pairs of grids of 1, 4 and 9 handwritten characters (SpatialMultiOmniglot): mutual\n"
+        "information by the telescope, by one ratio and by InfoNCE, and the accuracy of "
+        "linear\n"
+        "probes on the representation g(u), also for drawings that were never trained on.\n"
+        "Models and states are kept in the run folder; a run that was stopped goes on with\n"
+        "--resume. --time-limit holds for each fit.",
+    .examples = "waymark reproduce omniglot --preset smoke\n"
+                "waymark reproduce omniglot --data ../shared/data/omniglot --only 1 -o omniglot",
+    .common = CLI_SEED | CLI_RUN | CLI_TIME | CLI_STRICT,
+    .rows = omniglot_rows,
+    .opts_size = sizeof(reproduce_opts),
+    .defaults = defaults,
+    .run = run_omniglot,
 };

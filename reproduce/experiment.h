@@ -55,6 +55,9 @@ WM_MUST_CHECK wm_status reproduce_gaussian(reproduce_result *out,
 WM_MUST_CHECK wm_status reproduce_mnist(reproduce_result *out, const reproduce_settings *settings,
                                         wm_error *err);
 
+WM_MUST_CHECK wm_status reproduce_omniglot(reproduce_result *out,
+                                           const reproduce_settings *settings, wm_error *err);
+
 /* Frees table and figures, not the summary. */
 void reproduce_result_clear(reproduce_result *result);
 

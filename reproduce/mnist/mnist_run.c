@@ -50,7 +50,7 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .tre = {.batch = 100, .iterations = 60},
                          .flow_hidden = 8,
                          .flow_steps = 2,
-                         .chains = 8,
+                         .chains = 4,
                          .steps = 24,
                          .most = 1500},
     [REPRODUCE_LAPTOP] = {.model = "additive+mlp",

@@ -27,7 +27,7 @@ struct wm_ebm {
     wm_ratio_bridge *bridges; /* (m) held out */
     wmi_model net;
     wmi_params *params;
-    float *theta; /* of params */
+    float *theta;  /* of params */
     float *knots;  /* (wmi_model_columns, bases + 4) with an additive term, else NULL */
     float *filter; /* (dim, filters): principal components, then whitened columns; or NULL */
 };

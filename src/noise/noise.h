@@ -1,8 +1,8 @@
 /* noise.h - the noise densities q(x) of energy-based models: an invertible map x = F(z) of z ~
  * N(0, I), so that log q(x) = log N(F^-1(x)) + log |det dF^-1/dx|.
  *
- * A noise is a network like those of nn/: its parameters lie in a table under a prefix, beside those
- * of the bridges if need be, and it is built into graphs of any batch shape and either dtype.
+ * A noise is a network like those of nn/: its parameters lie in a table under a prefix, beside
+ * those of the bridges if need be, and it is built into graphs of any batch shape and either dtype.
  *
  *   wmi_noise_opts_init(&o, WMI_NOISE_COPULA, dim);
  *   st = wmi_noise_declare(params, "noise", &o, err);            parameters into the table
@@ -11,9 +11,10 @@
  *   st = wmi_noise_finish(&o, "noise", params, theta, err);      once fitted, before F is used
  *   x = wmi_noise_to_x(g, "noise", &o, z, NULL);
  *
- * Parameters of which a density has no gradient (inverse matrices, fixed scales) are kept in the same
- * table: training leaves them alone, wmi_noise_finish() makes them from the trained ones. Those that
- * the density reads all the same lie under prefix/fixed/, which train/likelihood.h freezes. */
+ * Parameters of which a density has no gradient (inverse matrices, fixed scales) are kept in the
+ * same table: training leaves them alone, wmi_noise_finish() makes them from the trained ones.
+ * Those that the density reads all the same lie under prefix/fixed/, which train/likelihood.h
+ * freezes. */
 #ifndef WMI_NOISE_NOISE_H
 #define WMI_NOISE_NOISE_H
 
@@ -31,9 +32,9 @@ typedef struct wmi_noise_opts {
     int64_t height, width, channels; /* of an image; height 0: x is a vector */
     int64_t bins;                    /* of a spline; copula 128, flow 8 */
     double bound;                    /* splines act on [-bound, bound], identity outside; 3 */
-    int levels, steps;               /* flow: couplings = levels * steps. Image 2 x 8; table 1 x 8 */
-    int64_t hidden;                  /* flow: width of the couplings' networks; 64 */
-    double dropout;                  /* flow: in the couplings' networks, in training; 0.1 */
+    int levels, steps; /* flow: couplings = levels * steps. Image 2 x 8; table 1 x 8 */
+    int64_t hidden;    /* flow: width of the couplings' networks; 64 */
+    double dropout;    /* flow: in the couplings' networks, in training; 0.1 */
 } wmi_noise_opts;
 
 void wmi_noise_opts_init(wmi_noise_opts *opts, wmi_noise_kind kind, int64_t dim);

@@ -36,9 +36,9 @@ typedef struct wmi_likelihood_opts {
     double clip;    /* norm that a gradient may have; 0: any */
     double average; /* decay of the weight average that is validated and kept; 0: none */
     uint64_t seed;
-    double time_limit;         /* seconds, of this process; 0: none. With a limit the cosine is taken
-                                  over iterations all the same */
-    const char *checkpoint;    /* file, or NULL */
+    double time_limit;      /* seconds, of this process; 0: none. With a limit the cosine is taken
+                               over iterations all the same */
+    const char *checkpoint; /* file, or NULL */
     double checkpoint_seconds; /* between two writes */
     bool resume;               /* from the checkpoint, if it is there */
     const wm_sink *sink;

@@ -438,8 +438,8 @@ class Stopped(Case):
 
     def test_ebm_of_images(self):
         """No AIS follows here: the end of training must say that it was stopped all the same."""
-        words = ["ebm", "images.npy", *IMAGES, "--iterations", 400, "-o", "fit2"]
-        self.same(words, self.has_line("fit2", "bridges", 50), self.has_line("fit2", "bridges", 200),
+        words = ["ebm", "images.npy", *IMAGES, "--iterations", 250, "-o", "fit2"]
+        self.same(words, self.has_line("fit2", "bridges", 50), self.has_line("fit2", "bridges", 120),
                   ["model.safetensors"])
 
     def test_loglik(self):

@@ -1,4 +1,4 @@
-/* test_loss.c - the four objectives: closed forms, tails, and that the true log-ratio minimises
+/* test_loss.c - the objectives: closed forms, tails, and that the true log-ratio minimises
  * them. */
 #include "loss/loss.h"
 
@@ -580,6 +580,52 @@ static void bad_graphs_are_named(void **state)
     }
 }
 
+/* mean_i [log sum_j exp(s_ij) - s_ii] and its gradient (softmax - 1 on the diagonal) / n, far out
+ * in the tails too. */
+static void infonce_matches_its_formula(void **state)
+{
+    enum { N = 3 };
+    const double s[N][N] = {{1, -2, 0.5}, {700, 690, -800}, {0, 0, 0}};
+    wmi_node *scores, *own, *loss;
+    wmi_node *inputs[2];
+    wmi_program *p;
+    wmi_graph *g;
+    const double *ds, *down;
+    double want = 0, *at;
+    void *in;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wmi_graph_new(&g, WMI_F64, NULL, &err), err);
+    inputs[0] = scores = wmi_input(g, "s", 2, (const int64_t[]){N, N});
+    inputs[1] = own = wmi_input(g, "own", 1, (const int64_t[]){N});
+    loss = wmi_infonce_loss(g, scores, own);
+    assert_ok(
+        wmi_compile(&p, g,
+                    &(wmi_compile_opts){.loss = loss, .grad_inputs = inputs, .n_grad_inputs = 2},
+                    &err),
+        err);
+    assert_ok(wmi_program_input(p, "s", &in, &err), err);
+    memcpy(in, s, sizeof s);
+    assert_ok(wmi_program_input(p, "own", &in, &err), err);
+    at = in;
+    for (int i = 0; i < N; i++) {
+        at[i] = s[i][i];
+        want += (wmi_log_sum_exp(s[i], N) - s[i][i]) / N;
+    }
+    assert_ok(wmi_program_backward(p, &err), err);
+    assert_near(wmi_program_scalar(p, loss), want, 1e-12 * fabs(want));
+    ds = wmi_program_grad(p, scores);
+    down = wmi_program_grad(p, own);
+    for (int i = 0; i < N; i++) {
+        assert_near(down[i], -1.0 / N, 1e-15);
+        for (int j = 0; j < N; j++)
+            assert_near(ds[i * N + j], exp(s[i][j] - wmi_log_sum_exp(s[i], N)) / N, 1e-13);
+    }
+    wmi_program_free(p);
+    wmi_graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -597,6 +643,7 @@ int main(void)
         cmocka_unit_test(objective_is_the_mean_over_bridges),
         cmocka_unit_test(a_bad_label_stops_the_program),
         cmocka_unit_test(bad_graphs_are_named),
+        cmocka_unit_test(infonce_matches_its_formula),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

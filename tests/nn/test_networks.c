@@ -361,6 +361,67 @@ static void rows_of_u_may_be_grouped(void **state)
     nn_close(&all);
 }
 
+/* All pairs of n rows: entry (i, j) is the model at u_i and x_j. */
+static void pairs_are_the_model_at_each_pair(void **state)
+{
+    enum { N = 3, DU = 2, DX = 3 };
+    wmi_node *u, *x, *outputs[2];
+    wmi_program *program;
+    wmi_graph *g;
+    double *in_u, *in_x;
+    const double *all, *own;
+    void *at;
+    wmi_model model;
+    nn_run one; /* every u with every x: N * N rows */
+    wm_error err;
+
+    (void)state;
+    wmi_model_init(&model, 1, DX);
+    model.dim_u = DU;
+    model.terms = WMI_TERM_SEPARABLE;
+    model.separable.g.mlp.width = model.separable.f.mlp.width = 5;
+    model.separable.g.mlp.out = 4;
+    model.separable.f.mlp.out = 6; /* W is not square */
+    nn_open(&one, &model, WMI_F64, WMI_ROWS_GROUPED, N * N, N * N);
+    for (int64_t i = 0; i < wmi_params_count(one.params); i++)
+        nn_set(WMI_F64, one.theta, i, nn_uniform("theta", i));
+    assert_ok(wmi_graph_new(&g, WMI_F64, one.params, &err), err);
+    u = wmi_input(g, "u", 2, (int64_t[]){N, DU});
+    x = wmi_input(g, "x", 2, (int64_t[]){N, DX});
+    outputs[0] = wmi_model_pairs(g, "", &model, u, x, &outputs[1]);
+    assert_ok(
+        wmi_compile(&program, g, &(wmi_compile_opts){.outputs = outputs, .n_outputs = 2}, &err),
+        err);
+    wmi_program_bind(program, one.theta, NULL);
+    assert_ok(wmi_program_input(program, "u", &at, &err), err);
+    in_u = at;
+    assert_ok(wmi_program_input(program, "x", &at, &err), err);
+    in_x = at;
+    for (int64_t i = 0; i < N * DU; i++)
+        in_u[i] = nn_uniform("u", i);
+    for (int64_t i = 0; i < N * DX; i++)
+        in_x[i] = nn_uniform("x", i);
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t j = 0; j < N; j++) {
+            for (int64_t c = 0; c < DU; c++)
+                nn_set(WMI_F64, one.in_u, (i * N + j) * DU + c, in_u[i * DU + c]);
+            for (int64_t c = 0; c < DX; c++)
+                nn_set(WMI_F64, one.in_x, (i * N + j) * DX + c, in_x[j * DX + c]);
+        }
+    nn_forward(&one);
+    assert_ok(wmi_program_forward(program, &err), err);
+    all = wmi_program_value(program, outputs[0]);
+    own = wmi_program_value(program, outputs[1]);
+    for (int64_t i = 0; i < N; i++) {
+        for (int64_t j = 0; j < N; j++)
+            assert_near(all[i * N + j], nn_score(&one, 0, i * N + j), 1e-12);
+        assert_near(own[i], all[i * N + i], 1e-12);
+    }
+    wmi_program_free(program);
+    wmi_graph_free(g);
+    nn_close(&one);
+}
+
 /* ---- sizes ---- */
 
 typedef struct sizes {
@@ -761,6 +822,7 @@ int main(void)
         cmocka_unit_test(agrees_with_pytorch_f32),
         cmocka_unit_test(layouts_agree),
         cmocka_unit_test(rows_of_u_may_be_grouped),
+        cmocka_unit_test(pairs_are_the_model_at_each_pair),
         cmocka_unit_test(sizes_are_the_papers),
         cmocka_unit_test(starts_as_in_the_paper),
         cmocka_unit_test(mlp_and_bilinear_start_as_in_the_code),

@@ -181,6 +181,90 @@ static void an_empty_batch_is_refused(void **state)
     wm_chain_free(chain);
 }
 
+/* u of trajectory i is (7, i): it belongs to the same rows as the ends. */
+static void train_u(void *ctx, int64_t step, int64_t rows, float *u)
+{
+    (void)ctx;
+    for (int64_t i = 0; i < rows; i++) {
+        u[i * DIM] = 7;
+        u[i * DIM + 1] = (float)(100 * step + i);
+    }
+}
+
+static void valid_u(void *ctx, int64_t first, int64_t rows, float *u)
+{
+    (void)ctx;
+    assert_true(first >= 0 && first + rows <= N_VALID);
+    for (int64_t i = 0; i < rows; i++) {
+        u[i * DIM] = 7;
+        u[i * DIM + 1] = (float)(first + i);
+    }
+}
+
+static void u_and_starts_are_of_the_same_rows(void **state)
+{
+    wmi_source with_u = source;
+    wm_alphas a;
+    wm_chain *chain = chain_new(&a);
+    float x[ROWS * DIM], u[ROWS * DIM];
+    wmi_batcher *b;
+    wm_error err;
+
+    (void)state;
+    with_u.dim_u = DIM;
+    with_u.train_u = train_u;
+    with_u.valid_u = valid_u;
+    assert_ok(wmi_batcher_new(&b, chain, &with_u, ROWS, WMI_BATCH_COUPLED, &err), err);
+    assert_ok(wmi_batcher_train_starts(b, 3, x, &err), err);
+    wmi_batcher_train_u(b, 3, u);
+    for (int i = 0; i < ROWS; i++) {
+        assert_waymark(x + i * DIM, 0, 300 + i);
+        assert_true(u[i * DIM] == 7 && u[i * DIM + 1] == (float)(300 + i));
+    }
+    assert_ok(wmi_batcher_valid_starts(b, 2, x, &err), err); /* rows 8, 9, and round to 0, 1 */
+    wmi_batcher_valid_u(b, 2, u);
+    for (int i = 0; i < ROWS; i++) {
+        assert_waymark(x + i * DIM, 0, (2 * ROWS + i) % N_VALID);
+        assert_true(u[i * DIM + 1] == (float)((2 * ROWS + i) % N_VALID));
+    }
+    wmi_batcher_free(b);
+    assert_int_equal(wmi_batcher_new(&b, chain, &with_u, ROWS, WMI_BATCH_SPREAD, &err), WM_EINVAL);
+    wm_chain_free(chain);
+}
+
+/* Two blocks of one column each, two bridges: at waymark 1 a row has either its first column
+ * replaced or its second, never both, and each of them in some rows. */
+static void a_random_order_changes_one_block_at_a_time(void **state)
+{
+    enum { MANY = 40 };
+    wm_chain *chain;
+    float x[3 * MANY * DIM], again[3 * MANY * DIM];
+    wmi_batcher *b;
+    wm_error err;
+    int first = 0;
+
+    (void)state;
+    assert_ok(wm_chain_new(&chain, 2, NULL, DIM, (int64_t[]){0, 1}, &err), err);
+    assert_ok(wmi_batcher_new(&b, chain, &source, MANY, WMI_BATCH_COUPLED, &err), err);
+    assert_ok(wmi_batcher_random_order(b, 5, &err), err);
+    assert_ok(wmi_batcher_train_waymarks(b, 1, x, &err), err);
+    for (int i = 0; i < MANY; i++) {
+        const float *one = x + (MANY + i) * DIM, *two = x + (2 * MANY + i) * DIM;
+        const bool a = one[0] == (float)(1100 + i), c = one[1] == 0;
+
+        assert_true(a != c);
+        assert_true(x[i * DIM] == (float)(100 + i) && x[i * DIM + 1] == -(float)(100 + i));
+        assert_true(two[0] == (float)(1100 + i) && two[1] == 0);
+        first += a;
+    }
+    assert_true(first > 4 && first < MANY - 4); /* 20 expected, sd 3.2 */
+    assert_ok(wmi_batcher_train_waymarks(b, 2, again, &err), err);
+    assert_ok(wmi_batcher_train_waymarks(b, 1, again, &err), err);
+    assert_memory_equal(x, again, sizeof x); /* a function of the step */
+    wmi_batcher_free(b);
+    wm_chain_free(chain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +273,8 @@ int main(void)
         cmocka_unit_test(spread_bridges_share_none),
         cmocka_unit_test(validation_walks_round),
         cmocka_unit_test(an_empty_batch_is_refused),
+        cmocka_unit_test(u_and_starts_are_of_the_same_rows),
+        cmocka_unit_test(a_random_order_changes_one_block_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
