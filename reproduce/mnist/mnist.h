@@ -10,15 +10,14 @@ typedef enum mnist_method { MNIST_NOISE, MNIST_NCE, MNIST_TRE } mnist_method;
 typedef struct mnist_job {
     wm_ebm_noise noise;
     mnist_method method;
-    int64_t flow_hidden, flow_steps; /* of flow noise; 0: its usual size */
     int64_t bridges;
     bool x_space;
     double power;                /* of the spacing */
     const char *model, *network; /* of the bridges; network NULL: none */
     int64_t width, blocks;       /* of an mlp */
     bool standardize;
-    int64_t noise_hidden; /* of a flow; 0: 64 */
-    double noise_dropout; /* likewise; negative: 0.1 */
+    int64_t noise_hidden, noise_steps; /* of a flow; 0: 64, 8 */
+    double noise_dropout;              /* likewise; negative: 0.1 */
     wm_ebm_training train[WM_EBM_STAGES];
     bool spread;
     int64_t chains, steps; /* of AIS and RAISE; 0: direct only */

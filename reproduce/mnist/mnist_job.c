@@ -60,8 +60,6 @@ static wm_status fit(wm_ebm **out, const mnist_job *job, const mnist_data *data,
     wm_ebm_opts_init(&o);
     o.noise = job->noise;
     o.noise_of = noise;
-    o.noise_hidden = job->flow_hidden;
-    o.noise_steps = job->flow_steps;
     o.height = data->height;
     o.width = data->width;
     o.channels = 1;
@@ -72,6 +70,7 @@ static wm_status fit(wm_ebm **out, const mnist_job *job, const mnist_data *data,
     o.mlp_width = job->width;
     o.mlp_blocks = job->blocks;
     o.noise_hidden = job->noise_hidden;
+    o.noise_steps = job->noise_steps;
     o.noise_dropout = job->noise_dropout;
     o.spacing.power = job->power;
     o.bridges = job->bridges;

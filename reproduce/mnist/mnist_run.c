@@ -26,12 +26,11 @@ typedef struct preset {
     const char *model, *network;
     int64_t width, blocks; /* of an mlp */
     bool standardize;
-    int64_t bridges[3]; /* on each noise */
-    double power[3];    /* of their spacing */
-    int64_t noise_hidden;
+    int64_t bridges[3];                /* on each noise */
+    double power[3];                   /* of their spacing */
+    int64_t noise_hidden, noise_steps; /* of a flow; 0: the usual */
     double noise_dropout;
     wm_ebm_training copula, flow, heads, nce, tre;
-    int64_t flow_hidden, flow_steps; /* 0: the usual */
     bool spread;
     int64_t chains, steps;
     int64_t most; /* images of training; 0: all */
@@ -43,15 +42,14 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .bridges = {4, 4, 4},
                          .power = {1, 1, 1},
                          .noise_hidden = 8,
+                         .noise_steps = 2,
                          .copula = {.batch = 128, .iterations = 60},
                          .flow = {.batch = 32, .iterations = 30},
-                         .heads = {.batch = 100, .iterations = 60},
-                         .nce = {.batch = 100, .iterations = 40},
-                         .tre = {.batch = 100, .iterations = 60},
-                         .flow_hidden = 8,
-                         .flow_steps = 2,
+                         .heads = {.batch = 100, .iterations = 40},
+                         .nce = {.batch = 60, .iterations = 20},
+                         .tre = {.batch = 100, .iterations = 30},
                          .chains = 4,
-                         .steps = 24,
+                         .steps = 16,
                          .most = 1500},
     [REPRODUCE_LAPTOP] = {.model = "additive+mlp",
                           .width = 512,
@@ -93,10 +91,9 @@ static mnist_job job_of(const preset *p, wm_ebm_noise noise, mnist_method method
                    .blocks = p->blocks,
                    .standardize = p->standardize,
                    .noise_hidden = p->noise_hidden,
+                   .noise_steps = p->noise_steps,
                    .noise_dropout = p->noise_dropout,
                    .spread = p->spread,
-                   .flow_hidden = p->flow_hidden,
-                   .flow_steps = p->flow_steps,
                    .chains = p->chains,
                    .steps = p->steps};
 

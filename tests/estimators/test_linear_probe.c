@@ -1,4 +1,5 @@
-/* test_linear_probe.c - linear probes against an independent minimiser, closed forms, and toy data. */
+/* test_linear_probe.c - linear probes against an independent minimiser, closed forms, and toy data.
+ */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,0 +1,244 @@
+/* omniglot_job.c - one row of the experiment: separable bridges are fitted to pairs of grids, the
+ * mutual information is read off test pairs, and linear probes read the characters off g(u). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "omniglot.h"
+
+enum { DRAWN_AT_ONCE = 500 }; /* grids in memory: a picture of 9 cells is 28 KB */
+
+const char *omniglot_method_name(omniglot_method method)
+{
+    static const char *const names[OMNIGLOT_METHODS] = {"tre", "single", "infonce"};
+
+    return names[method];
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- fitting ---- */
+
+typedef struct metrics {
+    const reproduce_settings *settings;
+    const char *name;
+    wm_status st; /* of the first line that could not be written */
+    wm_error err;
+} metrics;
+
+static void write_metrics(void *ctx, const wm_embed_progress *p)
+{
+    metrics *m = ctx;
+    wm_summary *line = NULL;
+    wm_status st = wm_summary_new(&line, &m->err);
+
+    if (!st) {
+        wm_summary_text(line, "stage", m->name);
+        wm_summary_integer(line, "step", p->step);
+        wm_summary_real(line, "train_loss", p->train_loss);
+        wm_summary_real(line, "valid_loss", p->valid_loss);
+        wm_summary_real(line, "mi", p->mi);
+        st = wm_run_folder_metrics(m->settings->folder, line, &m->err);
+    }
+    if (st && !m->st)
+        m->st = st;
+    wm_summary_free(line);
+}
+
+static void rewind_metrics(void *ctx, int64_t step)
+{
+    metrics *m = ctx;
+    const wm_status st = wm_run_folder_rewind(m->settings->folder, m->name, step, &m->err);
+
+    if (st && !m->st)
+        m->st = st;
+}
+
+static wm_status path_of(const char **out, const char *name, const char *suffix,
+                         const reproduce_settings *s, wm_error *err)
+{
+    char file[96];
+
+    snprintf(file, sizeof file, "%s%s", name, suffix);
+    return wm_run_folder_path(out, s->folder, file, err);
+}
+
+static bool exists(const char *path)
+{
+    FILE *f = path ? fopen(path, "rb") : NULL;
+
+    if (f)
+        fclose(f);
+    return f != NULL;
+}
+
+static wm_status fit(wm_embed **out, const omniglot_job *job, const wm_grid_pairs *pairs,
+                     const char *name, const reproduce_settings *s, wm_error *err)
+{
+    metrics m = {.settings = s, .name = name};
+    const char *model;
+    wm_embed_opts o;
+    wm_status st;
+
+    wm_embed_opts_init(&o);
+    o.objective = job->method == OMNIGLOT_INFONCE ? WM_EMBED_INFONCE : WM_EMBED_LOGISTIC;
+    o.bridges = job->method == OMNIGLOT_TRE ? 0 : 1; /* 0: one for each cell */
+    o.network = job->network;
+    o.batch = job->batch;
+    o.iterations = job->iterations;
+    o.lr = job->lr;
+    o.average = job->average;
+    o.valid = job->valid;
+    o.seed = s->seed;
+    o.time_limit = s->time_limit;
+    o.checkpoint_seconds = s->checkpoint_seconds;
+    o.resume = s->resume;
+    o.sink = s->sink;
+    o.stop = s->stop;
+    o.on_eval = s->folder ? write_metrics : NULL;
+    o.on_resume = s->folder ? rewind_metrics : NULL;
+    o.ctx = &m;
+    if ((st = path_of(&o.checkpoint, name, "-state.safetensors", s, err)) ||
+        (st = path_of(&model, name, ".safetensors", s, err)))
+        return st;
+    if (s->resume && exists(model)) /* this row was fitted before the run was stopped */
+        return wm_embed_load(out, model, err);
+    if ((st = wm_embed_fit_grid(out, pairs, &o, err)))
+        return st;
+    if (s->stop && *s->stop) /* the checkpoint has it: --resume goes on */
+        return reproduce_fail(err, WM_EINTERRUPTED, "stopped while fitting %s", name);
+    if (m.st) {
+        if (err)
+            *err = m.err;
+        return m.st;
+    }
+    return model ? wm_embed_save(*out, model, err) : WM_OK;
+}
+
+/* ---- judging ---- */
+
+/* Rows of a split with their representation g (n, features) and labels (n, cells), drawn and passed
+ * through the network some at a time. */
+static wm_status represent(const wm_embed *e, const wm_grid_pairs *pairs, wm_split split, int64_t n,
+                           float *g, int32_t *labels, wm_error *err)
+{
+    const int64_t cells = wm_grid_pairs_cells(pairs);
+    const int64_t pixels = wm_grid_pairs_height(pairs) * wm_grid_pairs_width(pairs);
+    float *u = malloc(sizeof *u * (size_t)(DRAWN_AT_ONCE * pixels));
+    uint8_t *z = malloc((size_t)(DRAWN_AT_ONCE * cells));
+    wm_embed_info info;
+    wm_status st = WM_OK;
+
+    wm_embed_get_info(e, &info);
+    if (!u || !z)
+        st = reproduce_fail(err, WM_ENOMEM, "%d grids", DRAWN_AT_ONCE);
+    for (int64_t at = 0; !st && at < n; at += DRAWN_AT_ONCE) {
+        const int64_t take = n - at < DRAWN_AT_ONCE ? n - at : DRAWN_AT_ONCE;
+
+        if ((st = wm_grid_pairs_draw(pairs, split, at, take, u, NULL, z, err)) ||
+            (st = wm_embed_rows(e, take, u, g + at * info.features, err)))
+            break;
+        for (int64_t i = 0; i < take * cells; i++)
+            labels[at * cells + i] = z[i];
+    }
+    free(u);
+    free(z);
+    return st;
+}
+
+static wm_status judge_information(wm_estimate *mi, const wm_embed *e, const wm_grid_pairs *pairs,
+                                   int64_t n, wm_error *err)
+{
+    const int64_t pixels = wm_grid_pairs_height(pairs) * wm_grid_pairs_width(pairs);
+    float *u = malloc(sizeof *u * (size_t)(n * pixels)),
+          *v = malloc(sizeof *v * (size_t)(n * pixels));
+    const wm_pair_rows rows = {.n = n, .dim_u = pixels, .dim_v = pixels, .u = u, .v = v};
+    wm_status st;
+
+    if (!u || !v)
+        st = reproduce_fail(err, WM_ENOMEM, "%lld pairs of grids", (long long)n);
+    else if (!(st = wm_grid_pairs_draw(pairs, WM_SPLIT_TEST, 0, n, u, v, NULL, err)))
+        st = wm_embed_mi(e, &rows, mi, NULL, err);
+    free(u);
+    free(v);
+    return st;
+}
+
+static wm_status judge_probes(omniglot_outcome *out, const wm_embed *e, const wm_grid_pairs *pairs,
+                              const wm_alphabets *alphabets, const omniglot_job *job,
+                              const reproduce_settings *s, wm_error *err)
+{
+    const int64_t cells = wm_grid_pairs_cells(pairs), features = out->info.features;
+    const int64_t most = job->probe_train > job->test ? job->probe_train : job->test;
+    float *g = malloc(sizeof *g * (size_t)(most * features));
+    int32_t *labels = malloc(sizeof *labels * (size_t)(most * cells));
+    int64_t classes[OMNIGLOT_MAX_CELLS];
+    wm_share each[OMNIGLOT_MAX_CELLS];
+    wm_probe *probe = NULL;
+    wm_probe_opts o;
+    wm_status st = WM_OK;
+
+    wm_probe_opts_init(&o);
+    o.iterations = job->probe_passes;
+    o.sink = s->sink;
+    o.stop = s->stop;
+    for (int64_t c = 0; c < cells; c++)
+        classes[c] = wm_alphabets_size(alphabets, c);
+    if (!g || !labels)
+        st = reproduce_fail(err, WM_ENOMEM, "%lld representations", (long long)most);
+    if (st || (st = represent(e, pairs, WM_SPLIT_TRAIN, job->probe_train, g, labels, err)) ||
+        (st = wm_probe_fit(&probe, job->probe_train, features, g, cells, labels, classes, &o,
+                           err)) ||
+        (st = represent(e, pairs, WM_SPLIT_TEST, job->test, g, labels, err)) ||
+        (st = wm_probe_score(probe, job->test, g, labels, each, &out->probe, NULL, err)))
+        goto done;
+    out->worst_cell = 1;
+    for (int64_t c = 0; c < cells; c++)
+        out->worst_cell = fmin(out->worst_cell, each[c].value);
+    if (job->held_out > 0 &&
+        !(st = represent(e, pairs, WM_SPLIT_UNSEEN, job->test, g, labels, err)))
+        st = wm_probe_score(probe, job->test, g, labels, each, &out->probe_unseen, NULL, err);
+done:
+    wm_probe_free(probe);
+    free(labels);
+    free(g);
+    return st;
+}
+
+wm_status omniglot_run(omniglot_outcome *out, const omniglot_job *job,
+                       const wm_alphabets *alphabets, const char *name, const reproduce_settings *s,
+                       wm_error *err)
+{
+    wm_grid_pairs_opts grid;
+    wm_grid_pairs *pairs = NULL;
+    wm_embed *e = NULL;
+    double started;
+    wm_status st;
+
+    *out = (omniglot_outcome){.worst_cell = NAN};
+    wm_grid_pairs_opts_init(&grid);
+    grid.rows = grid.columns = job->side;
+    grid.held_out = job->held_out;
+    grid.seed = s->seed;
+    if ((st = wm_grid_pairs_new(&pairs, alphabets, &grid, err)) ||
+        (st = fit(&e, job, pairs, name, s, err)))
+        goto done;
+    started = now();
+    wm_embed_get_info(e, &out->info);
+    out->truth = wm_grid_pairs_mi(pairs);
+    if ((st = judge_information(&out->mi, e, pairs, job->test, err)) ||
+        (st = judge_probes(out, e, pairs, alphabets, job, s, err)))
+        goto done;
+    out->seconds_judging = now() - started;
+done:
+    wm_embed_free(e);
+    wm_grid_pairs_free(pairs);
+    return st;
+}

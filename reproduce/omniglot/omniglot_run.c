@@ -1,0 +1,404 @@
+/* omniglot_run.c - SpatialMultiOmniglot (paper, section 4.2 and figure 4): mutual information of
+ * grids of 1, 4 and 9 characters by the telescope, by one ratio and by InfoNCE, and how well a
+ * linear probe reads the characters off the representation, beside the accuracies that the paper
+ * cites. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "omniglot.h"
+
+enum { SIDES = 3, MAX_JOBS = SIDES * OMNIGLOT_METHODS };
+
+/* Test accuracy of linear probes for d = 1, 4, 9 in Ozair et al. 2019, as the paper cites them. */
+static const struct {
+    const char *name;
+    double accuracy[SIDES];
+} cited[] = {
+    {"WPC", {1.000, 0.989, 0.794}},
+    {"CPC", {0.986, 0.976, 0.674}},
+    {"WPC, MLP", {0.980, 0.919, 0.581}},
+    {"CPC, MLP", {0.964, 0.467, 0.135}},
+};
+enum { N_CITED = sizeof cited / sizeof *cited };
+
+typedef struct preset {
+    int sides;            /* 1 x 1, 2 x 2, ... up to this */
+    bool shallow;         /* one block only */
+    int64_t width, dense; /* times the side where `wider` */
+    bool wider;           /* widths grow with the side, as in the paper; else dense only */
+    int64_t batch[SIDES], iterations[SIDES];
+    double lr, average;
+    int64_t valid, test, probe_train, probe_passes;
+    int64_t drawings, held_out;          /* drawings: of our own glyphs; 0: 20 */
+    const int64_t *sizes;                /* of their alphabets, (9); NULL: those of Omniglot */
+    double mi_limit[SIDES], probe_limit; /* of the checks: relative error, share of errors */
+} preset;
+
+static const int64_t small_alphabets[OMNIGLOT_MAX_CELLS] = {3, 3, 2, 2, 2, 2, 2, 2, 2};
+
+static const preset presets[REPRODUCE_PRESETS] = {
+    [REPRODUCE_SMOKE] = {.sides = 2,
+                         .shallow = true,
+                         .width = 8,
+                         .dense = 16,
+                         .batch = {64, 80, 80},
+                         .iterations = {40, 40, 40},
+                         .lr = 3e-3,
+                         .average = 0.9,
+                         .valid = 64,
+                         .test = 200,
+                         .probe_train = 300,
+                         .probe_passes = 50,
+                         .drawings = 4,
+                         .held_out = 1,
+                         .sizes = small_alphabets,
+                         .mi_limit = {2, 2, 2},
+                         .probe_limit = 1},
+    [REPRODUCE_LAPTOP] = {.sides = 3,
+                          .width = 32,
+                          .dense = 300,
+                          .batch = {256, 320, 320},
+                          .iterations = {20000, 12000, 6000},
+                          .lr = 1e-3,
+                          .average = 0.999,
+                          .valid = 1000,
+                          .test = 5000,
+                          .probe_train = 10000,
+                          .probe_passes = 300,
+                          .held_out = 4,
+                          .mi_limit = {0.03, 0.05, 0.10},
+                          .probe_limit = 0.03},
+    [REPRODUCE_PAPER] = {.sides = 3,
+                         .width = 32,
+                         .dense = 300,
+                         .wider = true,
+                         .batch = {512, 512, 512},
+                         .iterations = {200000, 200000, 200000},
+                         .lr = 1e-4,
+                         .valid = 10000,
+                         .test = 10000,
+                         .probe_train = 50000,
+                         .probe_passes = 10000,
+                         .mi_limit = {0.03, 0.05, 0.10},
+                         .probe_limit = 0.03},
+};
+
+/* ---- the rows ---- */
+
+static omniglot_job job_of(const preset *p, omniglot_method method, int64_t side)
+{
+    const int64_t w = p->wider ? p->width * side : p->width;
+    omniglot_job j = {.method = method,
+                      .side = side,
+                      .batch = p->batch[side - 1],
+                      .iterations = p->iterations[side - 1],
+                      .lr = p->lr,
+                      .average = p->average,
+                      .valid = p->valid,
+                      .test = p->test,
+                      .probe_train = p->probe_train,
+                      .probe_passes = p->probe_passes,
+                      .held_out = p->held_out};
+
+    if (p->shallow)
+        snprintf(j.network, sizeof j.network,
+                 "stem 5/3 %" PRId64 ", %" PRId64 " down, dense %" PRId64, w, w, p->dense);
+    else
+        snprintf(j.network, sizeof j.network,
+                 "stem 5/3 %" PRId64 ", %" PRId64 " down, %" PRId64 ", %" PRId64 " down, %" PRId64
+                 ", %" PRId64 " down, %" PRId64 ", max, dense %" PRId64,
+                 w, w, w, 2 * w, 2 * w, 2 * w, 2 * w, p->dense * side);
+    return j;
+}
+
+static void job_name(const omniglot_job *j, char *name, size_t size)
+{
+    snprintf(name, size, "%s-%" PRId64, omniglot_method_name(j->method), j->side * j->side);
+}
+
+/* Whether a word of --only means this row: "tre", "9" or "tre-9". */
+static bool word_means(const char *word, size_t n, const omniglot_job *j)
+{
+    char name[32], dim[24];
+    const char *const forms[] = {omniglot_method_name(j->method), dim, name};
+
+    snprintf(dim, sizeof dim, "%" PRId64, j->side * j->side);
+    job_name(j, name, sizeof name);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strlen(forms[i]) == n && strncmp(word, forms[i], n) == 0)
+            return true;
+    return false;
+}
+
+/* All rows, or those that a word of the list means; a word that means none is refused. */
+static wm_status list_jobs(const preset *p, const char *only, omniglot_job *jobs, int *n,
+                           wm_error *err)
+{
+    bool wanted[MAX_JOBS] = {false};
+    omniglot_job all[MAX_JOBS];
+    int n_all = 0;
+
+    for (int side = 1; side <= p->sides; side++)
+        for (int m = 0; m < OMNIGLOT_METHODS; m++)
+            all[n_all++] = job_of(p, (omniglot_method)m, side);
+    for (const char *word = only; word && *word;) {
+        const size_t len = strcspn(word, ",");
+        bool any = false;
+
+        for (int i = 0; i < n_all; i++)
+            if (word_means(word, len, &all[i]))
+                any = wanted[i] = true;
+        if (!any)
+            return reproduce_fail(err, WM_EINVAL,
+                                  "--only '%.60s': tre, single and infonce are known, 1 to %d "
+                                  "characters that are a square, and both as in tre-4",
+                                  only, p->sides * p->sides);
+        word += len + (word[len] == ',');
+    }
+    *n = 0;
+    for (int i = 0; i < n_all; i++)
+        if (!only || wanted[i])
+            jobs[(*n)++] = all[i];
+    return *n ? WM_OK : reproduce_fail(err, WM_EINVAL, "--only names no row");
+}
+
+static wm_status open_alphabets(wm_alphabets **out, const preset *p, const reproduce_settings *s,
+                                wm_error *err)
+{
+    if (s->data)
+        return wm_alphabets_open(out, s->data, "background", err);
+    return wm_alphabets_open_glyphs(out, p->sizes, OMNIGLOT_MAX_CELLS, p->drawings, s->seed, err);
+}
+
+/* ---- results ---- */
+
+static double unseen_of(const omniglot_outcome *o)
+{
+    return o->probe_unseen.n ? o->probe_unseen.value : NAN;
+}
+
+static void add_row(wm_summary *s, const omniglot_job *j, const omniglot_outcome *o)
+{
+    wm_summary *row = wm_summary_row(s, "rows");
+
+    wm_summary_text(row, "method", omniglot_method_name(j->method));
+    wm_summary_integer(row, "dim", j->side * j->side);
+    wm_summary_real(row, "mi", o->mi.value);
+    wm_summary_real(row, "mi_se", o->mi.se);
+    wm_summary_real(row, "truth", o->truth);
+    wm_summary_real(row, "probe_accuracy", o->probe.value);
+    wm_summary_reals(row, "probe_accuracy_ci95", (const double[]){o->probe.lo, o->probe.hi}, 2);
+    wm_summary_real(row, "probe_accuracy_worst_cell", o->worst_cell);
+    wm_summary_real(row, "probe_accuracy_unseen", unseen_of(o));
+    wm_summary_real(row, "most",
+                    j->method == OMNIGLOT_INFONCE ? log((double)o->info.batch_pairs) : NAN);
+    wm_summary_integer(row, "bridges", o->info.bridges);
+    wm_summary_integer(row, "parameters", o->info.parameters);
+    wm_summary_integer(row, "batch", j->batch);
+    wm_summary_integer(row, "steps", o->info.steps);
+    wm_summary_integer(row, "best_step", o->info.best_step);
+    wm_summary_text(row, "network", j->network);
+    wm_summary_real(row, "seconds", o->info.seconds);
+    wm_summary_real(row, "seconds_judging", o->seconds_judging);
+    wm_summary_bool(row, "finished", o->info.finished);
+}
+
+static void percent_cell(wm_table *t, double x)
+{
+    if (isnan(x))
+        wm_table_text(t, "");
+    else
+        wm_table_real(t, 100 * x, 1);
+}
+
+static wm_status fill_table(wm_table **out, const omniglot_job *jobs, const omniglot_outcome *o,
+                            int n, wm_error *err)
+{
+    static const char *const heads[] = {"d",       "method",  "MI (nats)", "truth",
+                                        "% of it", "probe %", "unseen %",  "seconds"};
+    wm_status st = wm_table_new(out, "Pairs of grids of d characters", err);
+
+    if (st)
+        return st;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        wm_table_column(*out, heads[i], i == 1 ? WM_ALIGN_LEFT : WM_ALIGN_RIGHT);
+    for (int i = 0; i < n; i++) {
+        if (i && jobs[i].side != jobs[i - 1].side)
+            wm_table_rule(*out);
+        wm_table_integer(*out, jobs[i].side * jobs[i].side);
+        wm_table_text(*out, omniglot_method_name(jobs[i].method));
+        wm_table_real_se(*out, o[i].mi.value, o[i].mi.se, 2);
+        wm_table_real(*out, o[i].truth, 2);
+        percent_cell(*out, o[i].mi.value / o[i].truth);
+        percent_cell(*out, o[i].probe.value);
+        percent_cell(*out, unseen_of(&o[i]));
+        wm_table_real(*out, o[i].info.seconds, 0);
+        if (i + 1 < n && jobs[i + 1].side == jobs[i].side)
+            continue;
+        for (int c = 0; c < N_CITED; c++) { /* after the last row of a d: what others had */
+            char name[48];
+
+            snprintf(name, sizeof name, "%s (cited)", cited[c].name);
+            wm_table_integer(*out, jobs[i].side * jobs[i].side);
+            wm_table_text(*out, name);
+            for (int k = 0; k < 3; k++)
+                wm_table_text(*out, "");
+            percent_cell(*out, cited[c].accuracy[jobs[i].side - 1]);
+            wm_table_text(*out, "");
+            wm_table_text(*out, "");
+        }
+    }
+    return WM_OK;
+}
+
+/* One method's numbers over d into a panel. */
+static void add_series(wm_panel *panel, const omniglot_job *jobs, const omniglot_outcome *o, int n,
+                       omniglot_method method, bool accuracy, wm_colour colour)
+{
+    static const char *const names[OMNIGLOT_METHODS] = {"TRE", "single ratio", "InfoNCE"};
+    double x[SIDES], y[SIDES], lo[SIDES], hi[SIDES];
+    int64_t found = 0;
+
+    for (int i = 0; i < n; i++)
+        if (jobs[i].method == method) {
+            x[found] = (double)(jobs[i].side * jobs[i].side);
+            y[found] = accuracy ? o[i].probe.value : o[i].mi.value;
+            lo[found] = accuracy ? o[i].probe.lo : o[i].mi.lo;
+            hi[found] = accuracy ? o[i].probe.hi : o[i].mi.hi;
+            found++;
+        }
+    if (found)
+        wm_panel_series(panel, &(wm_series){.name = names[method],
+                                            .mark = WM_MARK_ERROR_BARS,
+                                            .colour = colour,
+                                            .n = found,
+                                            .x = x,
+                                            .y = y,
+                                            .lo = lo,
+                                            .hi = hi});
+}
+
+static const wm_colour colours[OMNIGLOT_METHODS] = {WM_COLOUR_VERMILION, WM_COLOUR_BLUE,
+                                                    WM_COLOUR_GREEN};
+static const wm_colour cited_colours[N_CITED] = {WM_COLOUR_PURPLE, WM_COLOUR_ORANGE, WM_COLOUR_GREY,
+                                                 WM_COLOUR_SKY};
+
+static wm_status draw(reproduce_result *out, const omniglot_job *jobs, const omniglot_outcome *o,
+                      int n, wm_error *err)
+{
+    static const double d[SIDES] = {1, 4, 9};
+    double truth[SIDES], at[SIDES];
+    int64_t sides = 0;
+    wm_panel *panel;
+    wm_figure *f;
+    wm_status st = wm_figure_new(&f, "omniglot", "Pairs of grids of characters", err);
+
+    if (st)
+        return st;
+    out->figures[out->n_figures++] = f;
+    for (int i = 0; i < n; i++)
+        if (!i || jobs[i].side != jobs[i - 1].side) {
+            at[sides] = (double)(jobs[i].side * jobs[i].side);
+            truth[sides++] = o[i].truth;
+        }
+    panel = wm_figure_panel(f, "Mutual information");
+    wm_panel_axes(panel, "d, characters in a grid", "estimate (nats)", 0);
+    wm_panel_x_ticks(panel, d, NULL, SIDES);
+    wm_panel_series(panel, &(wm_series){.name = "truth",
+                                        .mark = WM_MARK_LINE_POINTS,
+                                        .colour = WM_COLOUR_BLACK,
+                                        .dashed = true,
+                                        .n = sides,
+                                        .x = at,
+                                        .y = truth});
+    for (int m = 0; m < OMNIGLOT_METHODS; m++)
+        add_series(panel, jobs, o, n, (omniglot_method)m, false, colours[m]);
+    panel = wm_figure_panel(f, "Characters read off g(u) by linear probes");
+    wm_panel_axes(panel, "d, characters in a grid", "test accuracy, mean over cells", 0);
+    wm_panel_x_ticks(panel, d, NULL, SIDES);
+    wm_panel_y_range(panel, 0, 1.02);
+    for (int m = 0; m < OMNIGLOT_METHODS; m++)
+        add_series(panel, jobs, o, n, (omniglot_method)m, true, colours[m]);
+    for (int c = 0; c < N_CITED; c++) {
+        char name[48];
+
+        snprintf(name, sizeof name, "%s (cited)", cited[c].name);
+        wm_panel_series(panel, &(wm_series){.name = name,
+                                            .mark = WM_MARK_LINE_POINTS,
+                                            .colour = cited_colours[c],
+                                            .dashed = true,
+                                            .n = SIDES,
+                                            .x = d,
+                                            .y = cited[c].accuracy});
+    }
+    return WM_OK;
+}
+
+/* The telescope must find the information, and its representation must hold the characters. */
+static bool add_checks(wm_summary *s, const preset *p, const omniglot_job *jobs,
+                       const omniglot_outcome *o, int n)
+{
+    bool good = true;
+
+    for (int i = 0; i < n; i++) {
+        char name[48];
+
+        if (jobs[i].method != OMNIGLOT_TRE)
+            continue;
+        snprintf(name, sizeof name, "mi_%" PRId64, jobs[i].side * jobs[i].side);
+        reproduce_check(s, &good, name, fabs(o[i].mi.value / o[i].truth - 1),
+                        p->mi_limit[jobs[i].side - 1],
+                        "the telescope's mutual information, its relative error");
+        snprintf(name, sizeof name, "probe_%" PRId64, jobs[i].side * jobs[i].side);
+        reproduce_check(s, &good, name, 1 - o[i].probe.value, p->probe_limit,
+                        "characters that a linear probe reads wrongly off g(u)");
+    }
+    wm_summary_text(s, "verdict", good ? "trust" : "doubt");
+    return good;
+}
+
+wm_status reproduce_omniglot(reproduce_result *out, const reproduce_settings *settings,
+                             wm_error *err)
+{
+    omniglot_job jobs[MAX_JOBS];
+    omniglot_outcome outcomes[MAX_JOBS];
+    wm_alphabets *alphabets = NULL;
+    const preset *p;
+    reproduce_preset which;
+    int n;
+    wm_status st;
+
+    if ((st = reproduce_preset_find(&which, settings->preset, err)))
+        return st;
+    p = &presets[which];
+    if ((st = list_jobs(p, settings->only, jobs, &n, err)) ||
+        (st = open_alphabets(&alphabets, p, settings, err)))
+        return st;
+    for (int i = 0; i < n; i++) {
+        char name[32], line[64];
+
+        job_name(&jobs[i], name, sizeof name);
+        if (settings->sink && settings->sink->log) {
+            snprintf(line, sizeof line, "%d of %d: %s", i + 1, n, name);
+            settings->sink->log(settings->sink->ctx, WM_LOG_INFO, line);
+        }
+        if (i && jobs[i].side == 1 && jobs[i].method == OMNIGLOT_SINGLE &&
+            jobs[i - 1].method == OMNIGLOT_TRE) /* one cell, one bridge: the same fit */
+            outcomes[i] = outcomes[i - 1];
+        else if ((st = omniglot_run(&outcomes[i], &jobs[i], alphabets, name, settings, err)))
+            goto done;
+    }
+    wm_summary_text(out->summary, "data", settings->data ? settings->data : "glyphs");
+    wm_summary_text(out->summary, "units", "nats");
+    for (int i = 0; i < n; i++)
+        add_row(out->summary, &jobs[i], &outcomes[i]);
+    out->doubt = !add_checks(out->summary, p, jobs, outcomes, n);
+    if (!(st = fill_table(&out->table, jobs, outcomes, n, err)))
+        st = draw(out, jobs, outcomes, n, err);
+done:
+    wm_alphabets_free(alphabets);
+    return st;
+}
