@@ -2,6 +2,8 @@
  * them. */
 #include "loss/loss.h"
 
+#include "base/sums.h"
+#include "base/sums.h"
 #include "engine/program.h"
 #include "one_op.h"
 
