@@ -3,7 +3,6 @@
 #include "loss/loss.h"
 
 #include "base/sums.h"
-#include "base/sums.h"
 #include "engine/program.h"
 #include "one_op.h"
 
