@@ -168,7 +168,8 @@ static void gradients_match_differences(void **state)
     (void)state;
     for (int s = 0; s < N_SETTINGS; s++) {
         const int64_t d = settings[s].dim;
-        double v[CHAINS * MOST], z[CHAINS * MOST], up[CHAINS], down[CHAINS], largest = 0;
+        double v[CHAINS * MOST], z[CHAINS * MOST], up[CHAINS] = {0}, down[CHAINS] = {0},
+                                                   largest = 0;
         int kinks = 0;
 
         open_walk(&t, s);
