@@ -66,15 +66,17 @@ typedef struct wm_embed_opts {
     bool random_order; /**< blocks change in an order drawn for each pair; default false: in that of
                           their numbers */
     int64_t batch;     /**< waymark samples of a step: batch / (m + 1) pairs; default 512 */
-    int64_t iterations;     /**< default 10000 */
-    int64_t eval_every;     /**< steps; 0 (default): a twentieth of the iterations */
-    int64_t valid;          /**< wm_embed_fit_grid(): held-out pairs; default 2000 */
-    double lr;              /**< default 1e-3, falling as a cosine; the paper's is 1e-4 */
-    double average;         /**< decay of the weight average that is kept; default 0.999; 0: none */
-    double weight_decay;    /**< default 0 */
-    uint64_t seed;          /**< default 1 */
-    double time_limit;      /**< seconds; 0 (default): none */
-    const char *checkpoint; /**< file for the state of training, or NULL */
+    int64_t iterations; /**< default 10000 */
+    int64_t eval_every; /**< steps; 0 (default): a twentieth of the iterations */
+    int64_t valid;      /**< wm_embed_fit_grid(): held-out pairs; default 2000 */
+    double lr;          /**< default 1e-3, falling as a cosine; the paper's is 1e-4 */
+    int64_t warmup; /**< steps over which the rate rises from 0; default 100: the first steps are
+                       the most likely to go astray */
+    double average; /**< decay of the weight average that is kept; default 0.999; 0: none */
+    double weight_decay;               /**< default 0 */
+    uint64_t seed;                     /**< default 1 */
+    double time_limit;                 /**< seconds; 0 (default): none */
+    const char *checkpoint;            /**< file for the state of training, or NULL */
     double checkpoint_seconds;         /**< between two writes; default 30 */
     bool resume;                       /**< from the checkpoint, if it is there */
     const wm_sink *sink;               /**< or NULL */

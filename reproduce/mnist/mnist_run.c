@@ -12,7 +12,11 @@
 #include "mnist.h"
 #include "waymark/images.h"
 
-enum { MAX_JOBS = 32 };
+enum {
+    MAX_JOBS = 32,
+    FEW_VALID = 48, /* images of the smallest preset: short trainings do little but validate */
+    FEW_TEST = 200
+};
 
 /* What the paper's table says, bits per dimension: direct, RAISE, AIS. */
 static const double paper_table[3][3][3] = {
@@ -178,10 +182,10 @@ static wm_status read_images(mnist_data *d, const preset *p, const char *folder,
     if ((st = take_part(&d->train, part.pixels, part.n, dim, err)))
         goto done;
     part = wm_image_set_part(set, WM_SPLIT_VALID);
-    if ((st = take_part(&d->valid, part.pixels, p->most ? 200 : part.n, dim, err)))
+    if ((st = take_part(&d->valid, part.pixels, p->most ? FEW_VALID : part.n, dim, err)))
         goto done;
     part = wm_image_set_part(set, WM_SPLIT_TEST);
-    st = take_part(&d->test, part.pixels, p->most ? 200 : part.n, dim, err);
+    st = take_part(&d->test, part.pixels, p->most ? FEW_TEST : part.n, dim, err);
     snprintf(d->name, sizeof d->name, "%s", "the images of --data");
 done:
     wm_image_set_free(set);
@@ -191,7 +195,7 @@ done:
 /* Without the data set: characters of our own, so that the small preset runs anywhere. */
 static wm_status draw_images(mnist_data *d, uint64_t seed, wm_error *err)
 {
-    enum { DIM = 784, TRAIN = 1500, REST = 200 };
+    enum { DIM = 784, TRAIN = 1500, ALL = TRAIN + FEW_VALID + FEW_TEST };
     wm_alphabets *a = NULL;
     uint8_t *pixels = NULL;
     int64_t n = 0;
@@ -199,7 +203,7 @@ static wm_status draw_images(mnist_data *d, uint64_t seed, wm_error *err)
 
     if (st)
         return st;
-    pixels = malloc((TRAIN + 2 * REST) * DIM);
+    pixels = malloc((size_t)ALL * DIM);
     if (!pixels) {
         st = reproduce_fail(err, WM_ENOMEM, "images");
         goto done;
@@ -207,13 +211,13 @@ static wm_status draw_images(mnist_data *d, uint64_t seed, wm_error *err)
     /* Drawings go round fastest: every character is in each part. */
     for (int64_t drawing = 0; drawing < wm_alphabets_drawings(a); drawing++)
         for (int64_t i = 0; i < wm_alphabets_count(a); i++)
-            for (int64_t c = 0; c < wm_alphabets_size(a, i) && n < TRAIN + 2 * REST; c++)
+            for (int64_t c = 0; c < wm_alphabets_size(a, i) && n < ALL; c++)
                 memcpy(pixels + DIM * n++, wm_alphabets_drawing(a, i, c, drawing), DIM);
     d->height = d->width = 28;
     snprintf(d->name, sizeof d->name, "characters drawn by waymark");
     if (!(st = take_part(&d->train, pixels, TRAIN, DIM, err)) &&
-        !(st = take_part(&d->valid, pixels + TRAIN * DIM, REST, DIM, err)))
-        st = take_part(&d->test, pixels + (TRAIN + REST) * DIM, REST, DIM, err);
+        !(st = take_part(&d->valid, pixels + TRAIN * DIM, FEW_VALID, DIM, err)))
+        st = take_part(&d->test, pixels + (TRAIN + FEW_VALID) * DIM, FEW_TEST, DIM, err);
 done:
     free(pixels);
     wm_alphabets_free(a);

@@ -304,7 +304,9 @@ static wm_status draw(reproduce_result *out, const omniglot_job *jobs, const omn
             at[sides] = (double)(jobs[i].side * jobs[i].side);
             truth[sides++] = o[i].truth;
         }
+    wm_figure_panel_size(f, 560, 460);
     panel = wm_figure_panel(f, "Mutual information");
+    wm_panel_legend(panel, WM_LEGEND_TOP_LEFT);
     wm_panel_axes(panel, "d, characters in a grid", "estimate (nats)", 0);
     wm_panel_x_ticks(panel, d, NULL, SIDES);
     wm_panel_series(panel, &(wm_series){.name = "truth",
@@ -317,7 +319,8 @@ static wm_status draw(reproduce_result *out, const omniglot_job *jobs, const omn
     for (int m = 0; m < OMNIGLOT_METHODS; m++)
         add_series(panel, jobs, o, n, (omniglot_method)m, false, colours[m]);
     panel = wm_figure_panel(f, "Characters read off g(u) by linear probes");
-    wm_panel_axes(panel, "d, characters in a grid", "test accuracy, mean over cells", 0);
+    wm_panel_axes(panel, "d, characters in a grid", "test accuracy", 0);
+    wm_panel_legend(panel, WM_LEGEND_BOTTOM_LEFT);
     wm_panel_x_ticks(panel, d, NULL, SIDES);
     wm_panel_y_range(panel, 0, 1.02);
     for (int m = 0; m < OMNIGLOT_METHODS; m++)

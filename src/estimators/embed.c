@@ -18,6 +18,7 @@ void wm_embed_opts_init(wm_embed_opts *opts)
                             .iterations = 10000,
                             .valid = 2000,
                             .lr = 1e-3,
+                            .warmup = 100,
                             .average = 0.999,
                             .seed = 1,
                             .checkpoint_seconds = 30};
@@ -179,6 +180,7 @@ static wmi_train_opts train_opts(const wm_embed *e, const wm_embed_opts *o, watc
     t.iterations = o->iterations;
     t.eval_every = or_else(o->eval_every, or_else(o->iterations / 20, 1));
     t.lr = o->lr;
+    t.warmup = o->warmup;
     t.average = o->average;
     t.weight_decay = o->weight_decay;
     t.saturated = 0; /* a single ratio of many nats classifies perfectly: that is to be seen */

@@ -450,9 +450,8 @@ static wm_status run_folds(wmi_trial *t, const wmi_study_data *data, const wm_st
                            const wm_chain *chain, int64_t folds, int64_t round, fold_result *result,
                            wm_error *err)
 {
-    const int threads = omp_get_max_threads();
-
-#pragma omp parallel num_threads((int)(folds < threads ? folds : threads))
+#pragma omp parallel num_threads(                                                                  \
+    (int)(folds < omp_get_max_threads() ? folds : omp_get_max_threads()))
     {
         relay own = {.to = opts->sink, .share = ceil((double)folds / omp_get_num_threads())};
         const bool speaks = omp_get_thread_num() == 0 && opts->sink;

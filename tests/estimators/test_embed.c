@@ -55,7 +55,8 @@ static wm_embed_opts quick(void)
     wm_embed_opts_init(&o);
     o.mlp_width = o.features = 16;
     o.batch = 192;
-    o.iterations = 400;
+    o.iterations = 300;
+    o.warmup = 0;
     o.lr = 1e-2;
     o.average = 0.98;
     return o;
@@ -218,7 +219,7 @@ static void listen(void *ctx, const wm_embed_progress *p)
  * log r is constant on true pairs at the truth: what is left is the fit, for which 0.15 is room. */
 static void finds_the_information_of_glyphs(void **state)
 {
-    enum { ROWS = 400, SIDE = 28 * 56 };
+    enum { ROWS = 100, SIDE = 28 * 56 };
     static float u[ROWS * SIDE], v[ROWS * SIDE], g[ROWS * 8];
     const wm_pair_rows rows = {.n = ROWS, .dim_u = SIDE, .dim_v = SIDE, .u = u, .v = v};
     wm_grid_pairs_opts grid;
@@ -238,12 +239,13 @@ static void finds_the_information_of_glyphs(void **state)
     assert_ok(wm_grid_pairs_new(&pairs, alphabets, &grid, &err), err);
     wm_embed_opts_init(&o);
     o.network = "stem 5/3 8, 8 down, dense 8";
-    o.batch = 96;
-    o.iterations = 250;
+    o.batch = 60;
+    o.iterations = 160;
+    o.warmup = 10;
     o.lr = 3e-3;
     o.average = 0.95;
-    o.valid = 100;
-    o.eval_every = 50;
+    o.valid = 60;
+    o.eval_every = 40;
     o.on_eval = listen;
     o.ctx = &h;
     assert_ok(wm_embed_fit_grid(&e, pairs, &o, &err), err);
@@ -252,8 +254,8 @@ static void finds_the_information_of_glyphs(void **state)
     assert_int_equal(info.features, 8);
     assert_int_equal(info.u.height, 28);
     assert_int_equal(info.u.width, 56);
-    assert_int_equal(h.evals, 5);
-    assert_int_equal(h.last_step, 250);
+    assert_int_equal(h.evals, 4);
+    assert_int_equal(h.last_step, 160);
     assert_int_equal(h.bridges, 2);
     assert_near(wm_grid_pairs_mi(pairs), log(4), 1e-12);
     assert_ok(wm_grid_pairs_draw(pairs, WM_SPLIT_TEST, 0, ROWS, u, v, NULL, &err), err);
