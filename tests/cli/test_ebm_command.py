@@ -265,11 +265,18 @@ class Loglik(Case):
             self.assertNotIn(key, s)
 
     def test_an_open_bracket_is_a_failed_check(self):
-        done = waymark("loglik", "pictures", "images.npy", "--chains", 20, "--steps", 3, "--depth", 1,
-                       "--tolerance", 0, "--strict", "--json")
+        """A model that has learned something, and walks of two steps: RAISE falls nats below AIS."""
+        must("ebm", "images.npy", *IMAGES, "--bridges", 2, "--batch", 200, "--heads-iterations", 200,
+             "--heads-lr", 0.05, "--iterations", 100, "--lr", 0.01, "-o", "strong", "-q")
+        words = ["loglik", "strong", "images.npy", "--chains", 100, "--steps", 2, "--depth", 1,
+                 "--tolerance", 0]
+        done = waymark(*words, "--strict", "--json")
         s = json.loads(done.stdout)
         self.check_rows(s)
-        self.assertEqual(done.returncode, 0 if s["verdict"] == "trust" else 3)
+        self.assertEqual((s["verdict"], done.returncode), ("doubt", 3))
+        self.assertGreater(s["gap"], s["checks"][0]["limit"])
+        self.assertIn("raise --steps", s["reason"])
+        self.assertIn("open, raise --steps", must(*words).stdout)
 
     def test_refusals(self):
         whole = content("plane", "model.safetensors")
