@@ -210,7 +210,7 @@ const cli_command cmd_reproduce_omniglot = {
         "Models and states are kept in the run folder; a run that was stopped goes on with\n"
         "--resume. --time-limit holds for each fit.",
     .examples = "waymark reproduce omniglot --preset smoke\n"
-                "waymark reproduce omniglot --data ../shared/data/omniglot --only 1 -o omniglot",
+                "waymark reproduce omniglot --data DIR --only 1 -o omniglot",
     .common = CLI_SEED | CLI_RUN | CLI_TIME | CLI_STRICT,
     .rows = omniglot_rows,
     .opts_size = sizeof(reproduce_opts),
