@@ -328,7 +328,7 @@ static wm_status run(cli_call *call, wm_error *err)
     if ((st = wm_schema_new(&of_x, err)) || (st = wm_schema_new(&of_y, err)) ||
         (st = read_part(&all, call->args[0], call->args[1], of_x, of_y, call->sink, err)))
         goto done;
-    if (!(classes = malloc(sizeof *classes * (size_t)all.columns))) {
+    if (!(classes = calloc((size_t)all.columns + 1, sizeof *classes))) {
         st = WM_ENOMEM;
         goto done;
     }

@@ -11,15 +11,13 @@ typedef struct mnist_job {
     wm_ebm_noise noise;
     mnist_method method;
     int64_t bridges;
-    bool x_space;
-    double power;                /* of the spacing */
-    const char *model, *network; /* of the bridges; network NULL: none */
-    int64_t width, blocks;       /* of an mlp */
-    bool standardize;
+    double power;                      /* of the spacing */
+    const char *model, *network;       /* of the bridges; network NULL: none */
+    int64_t width, blocks;             /* of an mlp */
     int64_t noise_hidden, noise_steps; /* of a flow; 0: 64, 8 */
     double noise_dropout;              /* likewise; negative: 0.1 */
     wm_ebm_training train[WM_EBM_STAGES];
-    bool spread;
+    bool x_space, standardize, spread;
     int64_t chains, steps; /* of AIS and RAISE; 0: direct only */
     double paper[3];       /* direct, RAISE, AIS in bits per dimension; NaN: the paper has none */
 } mnist_job;

@@ -154,6 +154,11 @@ static void job_name(const mnist_job *j, const preset *p, char name[64])
 
 /* ---- data ---- */
 
+static int64_t at_most(int64_t n, int64_t most)
+{
+    return most && n > most ? most : n;
+}
+
 static wm_status take_part(wm_data **out, const uint8_t *pixels, int64_t n, int64_t dim,
                            wm_error *err)
 {
@@ -177,15 +182,14 @@ static wm_status read_images(mnist_data *d, const preset *p, const char *folder,
     d->width = wm_image_set_width(set);
     dim = d->height * d->width;
     part = wm_image_set_part(set, WM_SPLIT_TRAIN);
-    if (p->most && part.n > p->most)
-        part.n = p->most;
-    if ((st = take_part(&d->train, part.pixels, part.n, dim, err)))
+    if ((st = take_part(&d->train, part.pixels, at_most(part.n, p->most), dim, err)))
         goto done;
     part = wm_image_set_part(set, WM_SPLIT_VALID);
-    if ((st = take_part(&d->valid, part.pixels, p->most ? FEW_VALID : part.n, dim, err)))
+    if ((st =
+             take_part(&d->valid, part.pixels, at_most(part.n, p->most ? FEW_VALID : 0), dim, err)))
         goto done;
     part = wm_image_set_part(set, WM_SPLIT_TEST);
-    st = take_part(&d->test, part.pixels, p->most ? FEW_TEST : part.n, dim, err);
+    st = take_part(&d->test, part.pixels, at_most(part.n, p->most ? FEW_TEST : 0), dim, err);
     snprintf(d->name, sizeof d->name, "%s", "the images of --data");
 done:
     wm_image_set_free(set);
@@ -203,7 +207,7 @@ static wm_status draw_images(mnist_data *d, uint64_t seed, wm_error *err)
 
     if (st)
         return st;
-    pixels = malloc((size_t)ALL * DIM);
+    pixels = calloc((size_t)ALL * DIM, 1);
     if (!pixels) {
         st = reproduce_fail(err, WM_ENOMEM, "images");
         goto done;

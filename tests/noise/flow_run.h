@@ -48,7 +48,8 @@ static inline bool flow_is_trained(const char *name)
 {
     const char *last = strrchr(name, '/');
 
-    return last && strcmp(last, "/sign") && strcmp(last, "/order") && strcmp(last, "/inverse");
+    return last && strcmp(last, "/sign") != 0 && strcmp(last, "/order") != 0 &&
+           strcmp(last, "/inverse") != 0;
 }
 
 static inline void flow_to_float(flow_run *r)

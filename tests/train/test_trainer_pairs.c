@@ -40,7 +40,7 @@ static void draw_row(const char *stream, int64_t at, float *u, float *v, float *
             int z, y;
 
             for (int k = 0; k < 3; k++)
-                r[k] = uniform(&rng, (uint64_t)(3 * (side * CELLS + c) + k));
+                r[k] = uniform(&rng, 3 * ((uint64_t)side * CELLS + (uint64_t)c) + (uint64_t)k);
             z = (int)(r[0] * LETTERS);
             y = r[1] < STAYS ? z : (z + 1 + (int)(r[2] * (LETTERS - 1))) % LETTERS;
             for (int k = 0; k < LETTERS; k++) {
