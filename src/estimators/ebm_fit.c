@@ -50,7 +50,7 @@ static wm_ebm_training training_of(const fitting *f, wm_ebm_stage stage)
     };
     static const wm_ebm_training table[] = {
         [WM_EBM_STAGE_HEADS] = {.batch = 1024, .iterations = 1000, .lr = 1e-2, .average = 0.99},
-        [WM_EBM_STAGE_BRIDGES] = {.batch = 1024, .iterations = 4000, .lr = 2e-3, .average = 0.995},
+        [WM_EBM_STAGE_BRIDGES] = {.batch = 2048, .iterations = 5000, .lr = 2e-3, .average = 0.995},
     };
     wm_ebm_training t = f->opts->train[stage];
 
