@@ -84,3 +84,21 @@ void reproduce_progress_update(reproduce_progress *p, int64_t done, const char *
     say.eta = say.rate > 0 ? (double)(p->total - done) / say.rate : NAN;
     p->sink->progress(p->sink->ctx, &say);
 }
+
+wm_status reproduce_path(const char **out, const char *name, const char *suffix,
+                         const reproduce_settings *settings, wm_error *err)
+{
+    char file[128];
+
+    snprintf(file, sizeof file, "%s%s", name, suffix);
+    return wm_run_folder_path(out, settings->folder, file, err);
+}
+
+bool reproduce_has(const char *path)
+{
+    FILE *f = path ? fopen(path, "rb") : NULL;
+
+    if (f)
+        fclose(f);
+    return f != NULL;
+}

@@ -69,6 +69,11 @@ WM_MUST_CHECK wm_status reproduce_preset_find(reproduce_preset *out, const char 
 void reproduce_check(wm_summary *summary, bool *good, const char *name, double value, double limit,
                      const char *meaning);
 
+/* Path of the file `name` + `suffix` in the run folder; *out is NULL without one. */
+WM_MUST_CHECK wm_status reproduce_path(const char **out, const char *name, const char *suffix,
+                                       const reproduce_settings *settings, wm_error *err);
+bool reproduce_has(const char *path); /* a file that can be read; path may be NULL */
+
 /* Records a failure in err (or nowhere) and returns its code: what the library does privately. */
 wm_status reproduce_fail(wm_error *err, wm_status code, const char *file, int line, const char *fmt,
                          ...) __attribute__((format(printf, 5, 6)));

@@ -105,20 +105,6 @@ done:
     return st;
 }
 
-/* Paths in the run folder, or NULL without one. */
-static wm_status name_files(const char **model, const char **state, const char *name,
-                            const reproduce_settings *s, wm_error *err)
-{
-    char text[128];
-    wm_status st;
-
-    snprintf(text, sizeof text, "%s.safetensors", name);
-    if ((st = wm_run_folder_path(model, s->folder, text, err)))
-        return st;
-    snprintf(text, sizeof text, "%s-state.safetensors", name);
-    return wm_run_folder_path(state, s->folder, text, err);
-}
-
 wm_status gaussian_run(gaussian_outcome *out, const gaussian_job *job, const char *name,
                        const reproduce_settings *settings, wm_error *err)
 {
@@ -133,7 +119,8 @@ wm_status gaussian_run(gaussian_outcome *out, const gaussian_job *job, const cha
 
     *out = (gaussian_outcome){.mi = NAN, .mi_se = NAN, .to_3_percent = NAN};
     err = err ? err : &local;
-    if ((st = name_files(&model, &state, name, settings, err)) ||
+    if ((st = reproduce_path(&model, name, ".safetensors", settings, err)) ||
+        (st = reproduce_path(&state, name, "-state.safetensors", settings, err)) ||
         (st = wm_data_gaussian_pairs(&p, job->n, job->dim, wm_gaussian_pairs_rho(job->dim, job->mi),
                                      settings->seed, "gaussian/train", err)))
         goto done;

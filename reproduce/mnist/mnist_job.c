@@ -30,25 +30,6 @@ const char *mnist_method_name(mnist_method method)
     return names[method];
 }
 
-/* NAME + suffix in the run folder; *out is NULL without one. */
-static wm_status path_of(const char **out, const char *name, const char *suffix,
-                         const reproduce_settings *s, wm_error *err)
-{
-    char file[128];
-
-    snprintf(file, sizeof file, "%s%s", name, suffix);
-    return wm_run_folder_path(out, s->folder, file, err);
-}
-
-static bool exists(const char *path)
-{
-    FILE *f = path ? fopen(path, "rb") : NULL;
-
-    if (f)
-        fclose(f);
-    return f != NULL;
-}
-
 static wm_status fit(wm_ebm **out, const mnist_job *job, const mnist_data *data,
                      const wm_ebm *noise, const char *name, const reproduce_settings *s,
                      wm_error *err)
@@ -84,10 +65,10 @@ static wm_status fit(wm_ebm **out, const mnist_job *job, const mnist_data *data,
     o.sink = s->sink;
     o.stop = s->stop;
     if ((st = wm_ebm_model_parse(&o.model, job->model, err)) ||
-        (st = path_of(&o.checkpoint, name, "-state.safetensors", s, err)) ||
-        (st = path_of(&model, name, ".safetensors", s, err)))
+        (st = reproduce_path(&o.checkpoint, name, "-state.safetensors", s, err)) ||
+        (st = reproduce_path(&model, name, ".safetensors", s, err)))
         return st;
-    if (s->resume && exists(model)) /* this row was fitted before the run was stopped */
+    if (s->resume && reproduce_has(model)) /* this row was fitted before the run was stopped */
         return wm_ebm_load(out, model, err);
     if ((st = wm_ebm_fit(out, data->train, data->valid, &o, err)))
         return st;
@@ -182,7 +163,7 @@ static wm_status walk(mnist_outcome *out, const wm_ebm *e, const mnist_job *job,
     w.resume = s->resume;
     w.sink = s->sink;
     w.stop = s->stop;
-    if ((st = path_of(&w.checkpoint, name, "-ais.safetensors", s, err)) ||
+    if ((st = reproduce_path(&w.checkpoint, name, "-ais.safetensors", s, err)) ||
         (st = wm_ebm_ais(&ais, &up, e, &w, err)))
         goto done;
     out->gradients = (double)up->evals / (now() - started);
@@ -191,9 +172,9 @@ static wm_status walk(mnist_outcome *out, const wm_ebm *e, const mnist_job *job,
     out->ais_se = hypot(se, ais.se * unit);
     out->log_z = ais.log_z;
     out->ess = ais.ess;
-    if ((st = path_of(&picture, name, ".png", s, err)) ||
+    if ((st = reproduce_path(&picture, name, ".png", s, err)) ||
         (picture && (st = draw_chains(e, up, data, picture, err))) ||
-        (st = path_of(&w.checkpoint, name, "-raise.safetensors", s, err)) ||
+        (st = reproduce_path(&w.checkpoint, name, "-raise.safetensors", s, err)) ||
         (st = wm_ebm_raise(&raise, NULL, e, data->test, log_phi, s->seed, up->table, &w, err)))
         goto done;
     out->raise = -raise.loglik * unit;

@@ -61,24 +61,6 @@ static void rewind_metrics(void *ctx, int64_t step)
         m->st = st;
 }
 
-static wm_status path_of(const char **out, const char *name, const char *suffix,
-                         const reproduce_settings *s, wm_error *err)
-{
-    char file[96];
-
-    snprintf(file, sizeof file, "%s%s", name, suffix);
-    return wm_run_folder_path(out, s->folder, file, err);
-}
-
-static bool exists(const char *path)
-{
-    FILE *f = path ? fopen(path, "rb") : NULL;
-
-    if (f)
-        fclose(f);
-    return f != NULL;
-}
-
 static wm_status fit(wm_embed **out, const omniglot_job *job, const wm_grid_pairs *pairs,
                      const char *name, const reproduce_settings *s, wm_error *err)
 {
@@ -106,10 +88,10 @@ static wm_status fit(wm_embed **out, const omniglot_job *job, const wm_grid_pair
     o.on_eval = s->folder ? write_metrics : NULL;
     o.on_resume = s->folder ? rewind_metrics : NULL;
     o.ctx = &m;
-    if ((st = path_of(&o.checkpoint, name, "-state.safetensors", s, err)) ||
-        (st = path_of(&model, name, ".safetensors", s, err)))
+    if ((st = reproduce_path(&o.checkpoint, name, "-state.safetensors", s, err)) ||
+        (st = reproduce_path(&model, name, ".safetensors", s, err)))
         return st;
-    if (s->resume && exists(model)) /* this row was fitted before the run was stopped */
+    if (s->resume && reproduce_has(model)) /* this row was fitted before the run was stopped */
         return wm_embed_load(out, model, err);
     if ((st = wm_embed_fit_grid(out, pairs, &o, err)))
         return st;

@@ -4,14 +4,12 @@
 
 #include "base/alloc.h"
 #include "estimators/ebm_impl.h"
+#include "estimators/terms.h"
 
-static const struct {
-    unsigned term;
-    const char *name;
-} term_names[] = {{WM_EBM_QUADRATIC, "quadratic"},
-                  {WM_EBM_ADDITIVE, "additive"},
-                  {WM_EBM_MLP, "mlp"},
-                  {WM_EBM_RESNET, "resnet"}};
+static const wmi_term term_names[] = {{WM_EBM_QUADRATIC, "quadratic"},
+                                      {WM_EBM_ADDITIVE, "additive"},
+                                      {WM_EBM_MLP, "mlp"},
+                                      {WM_EBM_RESNET, "resnet"}};
 enum { N_TERMS = sizeof term_names / sizeof *term_names };
 
 /* Terms are numbered alike here, in ratio.h and in nn/. */
@@ -21,38 +19,12 @@ _Static_assert(WM_EBM_QUADRATIC == WMI_TERM_QUADRATIC && WM_EBM_ADDITIVE == WMI_
 
 const char *wm_ebm_model_text(unsigned model, char *buf, size_t size)
 {
-    size_t at = 0;
-
-    buf[0] = 0;
-    for (int i = 0; i < N_TERMS; i++)
-        if (model & term_names[i].term && at < size) {
-            const int n = snprintf(buf + at, size - at, "%s%s", at ? "+" : "", term_names[i].name);
-
-            at += n > 0 ? (size_t)n : 0;
-        }
-    return buf;
+    return wmi_terms_text(term_names, N_TERMS, model, buf, size);
 }
 
 wm_status wm_ebm_model_parse(unsigned *out, const char *text, wm_error *err)
 {
-    *out = 0;
-    for (const char *p = text;; p++) {
-        const size_t n = strcspn(p, "+");
-        int i = 0;
-
-        while (i < N_TERMS &&
-               (strlen(term_names[i].name) != n || strncmp(p, term_names[i].name, n) != 0))
-            i++;
-        if (i == N_TERMS)
-            return wmi_fail(err, WM_EINVAL,
-                            "model '%.60s': '%.*s' is none of quadratic, additive, mlp, resnet "
-                            "(joined by +)",
-                            text, (int)(n < 40 ? n : 40), p);
-        *out |= term_names[i].term;
-        p += n;
-        if (!*p)
-            return WM_OK;
-    }
+    return wmi_terms_parse(term_names, N_TERMS, text, out, err);
 }
 
 void wm_ebm_opts_init(wm_ebm_opts *o)

@@ -63,17 +63,6 @@ static wm_status add_bridges(scorer *s, const wm_ebm *e, int64_t n, const double
     return WM_OK;
 }
 
-/* log q of rows y; a flow's convolutions are float. */
-static wm_status noise_density(wmi_row_map *map, int64_t n, const double *y, float *work,
-                               double *log_q, wm_error *err)
-{
-    if (map->type == WMI_F64)
-        return wmi_row_map_run(map, n, y, NULL, log_q, err);
-    for (int64_t i = 0; i < n * map->dim; i++)
-        work[i] = (float)y[i];
-    return wmi_row_map_run(map, n, work, NULL, log_q, err);
-}
-
 wm_status wm_ebm_log_density(const wm_ebm *e, const wm_data *x, uint64_t seed, double *log_q,
                              double *log_phi, wm_error *err)
 {
@@ -82,7 +71,6 @@ wm_status wm_ebm_log_density(const wm_ebm *e, const wm_data *x, uint64_t seed, d
     wmi_row_map density = {0};
     scorer bridges = {0};
     double *u = NULL, *y = NULL, log_det[BLOCK], q[BLOCK];
-    float *work = NULL;
     wm_status st;
 
     if (wm_data_dim(x) != d)
@@ -91,9 +79,7 @@ wm_status wm_ebm_log_density(const wm_ebm *e, const wm_data *x, uint64_t seed, d
     if ((st = wmi_transform_check(&e->transform, "data", n, wm_data_rows(x), err)) ||
         (st = wmi_alloc(&u, BLOCK * d, sizeof *u, "rows", err)) ||
         (st = wmi_alloc(&y, BLOCK * d, sizeof *y, "rows", err)) ||
-        (st = wmi_alloc(&work, BLOCK * d, sizeof *work, "rows", err)) ||
-        (st = wmi_row_map_open(&density, e, WMI_MAP_DENSITY,
-                               e->noise.kind == WMI_NOISE_FLOW ? WMI_F32 : WMI_F64, BLOCK, err)) ||
+        (st = wmi_row_map_open(&density, e, WMI_MAP_DENSITY, wmi_ebm_precise(e), BLOCK, err)) ||
         (log_phi && (st = open_scorer(&bridges, e, err))))
         goto done;
     for (int64_t first = 0; first < n; first += BLOCK) {
@@ -102,7 +88,7 @@ wm_status wm_ebm_log_density(const wm_ebm *e, const wm_data *x, uint64_t seed, d
         if (e->transform.levels > 0)
             wmi_rng_uniform_f64(&rng, (uint64_t)(first * d), count * d, u);
         wmi_transform_rows(&e->transform, count, wm_data_rows(x) + first * d, u, y, log_det);
-        if ((st = noise_density(&density, count, y, work, q, err)))
+        if ((st = wmi_row_map_run(&density, count, WMI_F64, y, NULL, q, err)))
             goto done;
         for (int64_t i = 0; i < count; i++) {
             q[i] += log_det[i];
@@ -117,7 +103,6 @@ wm_status wm_ebm_log_density(const wm_ebm *e, const wm_data *x, uint64_t seed, d
 done:
     close_scorer(&bridges);
     wmi_row_map_close(&density);
-    wmi_free(work);
     wmi_free(y);
     wmi_free(u);
     return st;

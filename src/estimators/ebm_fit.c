@@ -241,7 +241,7 @@ static wm_status score_noise(fitting *f, wm_error *err)
         (st = wmi_row_map_open(&density, f->e, WMI_MAP_DENSITY, WMI_F32, 128, err)))
         goto done;
     source.valid(source.ctx, 0, n, y);
-    if ((st = wmi_row_map_run(&density, n, y, NULL, log_q, err)))
+    if ((st = wmi_row_map_run(&density, n, WMI_F32, y, NULL, log_q, err)))
         goto done;
     f->noise_loglik = wmi_sum_f64(log_q, n) / (double)n;
     f->e->info.noise_loglik = f->noise_loglik + f->jacobian;

@@ -58,9 +58,12 @@ typedef enum wmi_map_kind {
 WM_MUST_CHECK wm_status wmi_row_map_open(wmi_row_map *map, const wm_ebm *e, wmi_map_kind kind,
                                          wmi_dtype type, int64_t block, wm_error *err);
 void wmi_row_map_close(wmi_row_map *map);
-/* in, out (n, dim) of the map's type; out and second (n) may be NULL. */
-WM_MUST_CHECK wm_status wmi_row_map_run(wmi_row_map *map, int64_t n, const void *in, void *out,
-                                        double *second, wm_error *err);
+/* in, out (n, dim) of type `rows`, whatever the map's own is; out may be in. out and second (n) may
+ * be NULL. */
+WM_MUST_CHECK wm_status wmi_row_map_run(wmi_row_map *map, int64_t n, wmi_dtype rows, const void *in,
+                                        void *out, double *second, wm_error *err);
+/* What maps are run in where digits count: double, but for a flow, whose convolutions are float. */
+wmi_dtype wmi_ebm_precise(const wm_ebm *e);
 
 /* Rows of the data as the densities see them, with fresh uniform numbers at every step. */
 typedef struct wmi_ebm_rows {

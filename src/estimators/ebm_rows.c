@@ -10,15 +10,15 @@ enum { BLOCK = 128 }; /* rows of a map's program */
 
 /* ---- maps ---- */
 
-static size_t size_of(const wmi_row_map *map)
+static size_t size_of(wmi_dtype type)
 {
-    return map->type == WMI_F32 ? sizeof(float) : sizeof(double);
+    return type == WMI_F32 ? sizeof(float) : sizeof(double);
 }
 
 static wm_status bind(wmi_row_map *map, const wm_ebm *e, wm_error *err)
 {
     const int64_t count = wmi_params_count(e->noise_params);
-    wm_status st = wmi_alloc(&map->theta, count, size_of(map), "parameters", err);
+    wm_status st = wmi_alloc(&map->theta, count, size_of(map->type), "parameters", err);
 
     if (st)
         return st;
@@ -65,31 +65,47 @@ void wmi_row_map_close(wmi_row_map *map)
     *map = (wmi_row_map){0};
 }
 
-wm_status wmi_row_map_run(wmi_row_map *map, int64_t n, const void *in, void *out, double *second,
-                          wm_error *err)
+wmi_dtype wmi_ebm_precise(const wm_ebm *e)
 {
-    const size_t row = (size_t)map->dim * size_of(map);
+    return e->noise.kind == WMI_NOISE_FLOW ? WMI_F32 : WMI_F64;
+}
+
+/* n numbers of one type to another. */
+static void convert(int64_t n, wmi_dtype from_type, const void *from, wmi_dtype to_type, void *to)
+{
+    if (from_type == to_type)
+        memcpy(to, from, (size_t)n * size_of(to_type));
+    else if (to_type == WMI_F32)
+        for (int64_t i = 0; i < n; i++)
+            ((float *)to)[i] = (float)((const double *)from)[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            ((double *)to)[i] = (double)((const float *)from)[i];
+}
+
+wm_status wmi_row_map_run(wmi_row_map *map, int64_t n, wmi_dtype rows, const void *in, void *out,
+                          double *second, wm_error *err)
+{
+    const size_t own = (size_t)map->dim * size_of(map->type),
+                 row = (size_t)map->dim * size_of(rows);
     wm_status st;
 
     for (int64_t first = 0; first < n; first += map->block) {
         const int64_t count = n - first < map->block ? n - first : map->block;
+        const char *from = (const char *)in + (size_t)first * row;
 
-        memcpy(map->in, (const char *)in + (size_t)first * row, (size_t)count * row);
-        /* The rest of the block is filled with rows that are known to be sane. */
+        convert(count * map->dim, rows, from, map->type, map->in);
+        /* The rest of the block is filled with a row that is known to be sane. */
         for (int64_t i = count; i < map->block; i++)
-            memcpy((char *)map->in + (size_t)i * row, (const char *)in + (size_t)first * row, row);
+            memcpy((char *)map->in + (size_t)i * own, map->in, own);
         if ((st = wmi_program_forward(map->program, err)))
             return st;
         if (out && map->out[0])
-            memcpy((char *)out + (size_t)first * row, wmi_program_value(map->program, map->out[0]),
-                   (size_t)count * row);
-        if (second) {
-            const void *value = wmi_program_value(map->program, map->out[1]);
-
-            for (int64_t i = 0; i < count; i++)
-                second[first + i] = map->type == WMI_F32 ? (double)((const float *)value)[i]
-                                                         : ((const double *)value)[i];
-        }
+            convert(count * map->dim, map->type, wmi_program_value(map->program, map->out[0]), rows,
+                    (char *)out + (size_t)first * row);
+        if (second)
+            convert(count, map->type, wmi_program_value(map->program, map->out[1]), WMI_F64,
+                    second + first);
     }
     return WM_OK;
 }
@@ -191,9 +207,9 @@ static void remember(wmi_ebm_rows *r, wm_status st)
 static void finish_ends(wmi_ebm_rows *r, int64_t n, float *x0, float *xm)
 {
     if (r->z_space)
-        remember(r, wmi_row_map_run(&r->to_z, n, x0, x0, NULL, &r->failure));
+        remember(r, wmi_row_map_run(&r->to_z, n, WMI_F32, x0, x0, NULL, &r->failure));
     else
-        remember(r, wmi_row_map_run(&r->to_y, n, xm, xm, NULL, &r->failure));
+        remember(r, wmi_row_map_run(&r->to_y, n, WMI_F32, xm, xm, NULL, &r->failure));
 }
 
 static void bridge_train(void *ctx, int64_t step, int64_t n, float *x0, float *xm)
@@ -224,7 +240,7 @@ static wm_status z_to_y(void *ctx, int64_t n, int64_t dim, float *z, float *x, w
     wmi_ebm_rows *r = ctx;
 
     (void)dim;
-    return wmi_row_map_run(&r->to_y, n, z, x, NULL, err);
+    return wmi_row_map_run(&r->to_y, n, WMI_F32, z, x, NULL, err);
 }
 
 wmi_source wmi_ebm_bridge_source(wmi_ebm_rows *r)

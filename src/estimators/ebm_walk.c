@@ -9,6 +9,7 @@
 #include "base/speak.h"
 #include "data/safetensors.h"
 #include "estimators/ebm_impl.h"
+#include "train/train_state.h"
 
 #define FORMAT "waymark chains 1"
 
@@ -104,24 +105,11 @@ void wm_ebm_chains_free(wm_ebm_chains *c)
 /* z (n, dim) to data as given; x may be z. */
 static wm_status to_given(const wm_ebm *e, int64_t n, const double *z, double *x, wm_error *err)
 {
-    const wmi_dtype type = e->noise.kind == WMI_NOISE_FLOW ? WMI_F32 : WMI_F64;
-    const int64_t count = n * e->info.dim;
     wmi_row_map map = {0};
-    float *work = NULL;
-    wm_status st = wmi_row_map_open(&map, e, WMI_MAP_TO_Y, type, 64, err);
+    wm_status st = wmi_row_map_open(&map, e, WMI_MAP_TO_Y, wmi_ebm_precise(e), 64, err);
 
-    if (!st && type == WMI_F64) {
-        st = wmi_row_map_run(&map, n, z, x, NULL, err);
-    } else if (!st && !(st = wmi_alloc(&work, count, sizeof *work, "rows", err))) {
-        for (int64_t i = 0; i < count; i++)
-            work[i] = (float)z[i];
-        if (!(st = wmi_row_map_run(&map, n, work, work, NULL, err)))
-            for (int64_t i = 0; i < count; i++)
-                x[i] = (double)work[i];
-    }
-    if (!st)
+    if (!st && !(st = wmi_row_map_run(&map, n, WMI_F64, z, x, NULL, err)))
         wmi_transform_back(&e->transform, n, x, x);
-    wmi_free(work);
     wmi_row_map_close(&map);
     return st;
 }
@@ -157,28 +145,19 @@ static wm_status take_chains(wm_ebm_chains **out, const wm_ebm *e, const wm_anne
 
 /* ---- walking ---- */
 
-/* FNV-1a, on top of what was hashed before. */
-static uint64_t hash(uint64_t h, const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 0x100000001b3u;
-    return h;
-}
-
 /* A number for the density and the points where chains start: a walk goes on with these only. */
 static uint64_t identity(const wm_ebm *e, int64_t chains, const double *start)
 {
     const size_t dim = (size_t)e->info.dim;
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = WMI_HASH_START;
 
-    h = hash(h, e->theta, (size_t)wmi_params_count(e->params) * sizeof *e->theta);
-    h = hash(h, e->noise_theta, (size_t)wmi_params_count(e->noise_params) * sizeof *e->noise_theta);
+    h = wmi_hash(h, e->theta, (size_t)wmi_params_count(e->params) * sizeof *e->theta);
+    h = wmi_hash(h, e->noise_theta,
+                 (size_t)wmi_params_count(e->noise_params) * sizeof *e->noise_theta);
     if (e->knots)
-        h = hash(h, e->knots,
-                 (size_t)(wmi_model_columns(&e->net) * (e->net.bases + 4)) * sizeof *e->knots);
-    return hash(h, start, (size_t)chains * dim * sizeof *start);
+        h = wmi_hash(h, e->knots,
+                     (size_t)(wmi_model_columns(&e->net) * (e->net.bases + 4)) * sizeof *e->knots);
+    return wmi_hash(h, start, (size_t)chains * dim * sizeof *start);
 }
 
 /* A walk along the path, and what it needs. */
@@ -295,33 +274,20 @@ static wm_status rows_to_z(const wm_ebm *e, int64_t n, const double *x, uint64_t
                            wm_error *err)
 {
     const wmi_rng rng = wmi_rng_make(seed, "ebm/valid");
-    const wmi_dtype type = e->noise.kind == WMI_NOISE_FLOW ? WMI_F32 : WMI_F64;
     const int64_t count = n * e->info.dim;
     wmi_row_map map = {0};
     double *u = NULL;
-    float *work = NULL;
     wm_status st;
 
     if ((st = wmi_transform_check(&e->transform, "data", n, x, err)) ||
         (st = wmi_alloc(&u, count, sizeof *u, "rows", err)) ||
-        (st = wmi_alloc(&work, count, sizeof *work, "rows", err)) ||
-        (st = wmi_row_map_open(&map, e, WMI_MAP_TO_Z, type, 64, err)))
+        (st = wmi_row_map_open(&map, e, WMI_MAP_TO_Z, wmi_ebm_precise(e), 64, err)))
         goto done;
     wmi_rng_uniform_f64(&rng, 0, count, u);
     wmi_transform_rows(&e->transform, n, x, u, z, NULL);
-    if (type == WMI_F64) {
-        st = wmi_row_map_run(&map, n, z, z, NULL, err);
-        goto done;
-    }
-    for (int64_t i = 0; i < count; i++)
-        work[i] = (float)z[i];
-    if ((st = wmi_row_map_run(&map, n, work, work, NULL, err)))
-        goto done;
-    for (int64_t i = 0; i < count; i++)
-        z[i] = (double)work[i];
+    st = wmi_row_map_run(&map, n, WMI_F64, z, z, NULL, err);
 done:
     wmi_row_map_close(&map);
-    wmi_free(work);
     wmi_free(u);
     return st;
 }

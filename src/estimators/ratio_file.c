@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "estimators/model_file.h"
 #include "estimators/ratio_impl.h"
+#include "estimators/terms.h"
 #include "waymark/version.h"
 
 #define FORMAT_NAME "waymark ratio "
@@ -20,11 +21,7 @@ enum {
 
 static const char *const form_names[] = {"free", "posdiag", "semidef"};
 
-/* Terms by name, joined by '+'. */
-static const struct {
-    wm_ratio_model term;
-    const char *name;
-} term_names[] = {
+static const wmi_term term_names[] = {
     {WM_RATIO_LINEAR, "linear"}, {WM_RATIO_QUADRATIC, "quadratic"}, {WM_RATIO_ADDITIVE, "additive"},
     {WM_RATIO_MLP, "mlp"},       {WM_RATIO_SEPARABLE, "separable"},
 };
@@ -32,39 +29,12 @@ enum { N_TERMS = sizeof term_names / sizeof *term_names };
 
 const char *wm_ratio_model_text(wm_ratio_model model, char *buf, size_t size)
 {
-    size_t at = 0;
-
-    buf[0] = 0;
-    for (int i = 0; i < N_TERMS; i++)
-        if (model & term_names[i].term && at < size) {
-            const int n = snprintf(buf + at, size - at, "%s%s", at ? "+" : "", term_names[i].name);
-
-            at += n > 0 ? (size_t)n : 0;
-        }
-    return buf;
+    return wmi_terms_text(term_names, N_TERMS, model, buf, size);
 }
 
 wm_status wm_ratio_model_parse(wm_ratio_model *out, const char *text, wm_error *err)
 {
-    *out = 0;
-    for (const char *p = text;; p++) {
-        const size_t n = strcspn(p, "+");
-        int i = 0;
-
-        while (i < N_TERMS &&
-               (strlen(term_names[i].name) != n || strncmp(p, term_names[i].name, n) != 0))
-            i++;
-        if (i == N_TERMS)
-            return wmi_fail(
-                err, WM_EINVAL,
-                "model '%.60s': '%.*s' is none of linear, quadratic, additive, mlp, separable "
-                "(joined by +)",
-                text, (int)(n < 40 ? n : 40), p);
-        *out |= term_names[i].term;
-        p += n;
-        if (!*p)
-            return WM_OK;
-    }
+    return wmi_terms_parse(term_names, N_TERMS, text, out, err);
 }
 
 /* What a file holds beside the parameters, as arrays. */

@@ -244,7 +244,7 @@ static void weights_of_one_are_the_model(void **state)
         for (int64_t i = 0; i < CHAINS * d; i++)
             z[i] = (float)t.z[i];
         assert_ok(wmi_row_map_open(&map, t.e, WMI_MAP_TO_Y, WMI_F32, CHAINS, &err), err);
-        assert_ok(wmi_row_map_run(&map, CHAINS, z, y, NULL, &err), err);
+        assert_ok(wmi_row_map_run(&map, CHAINS, WMI_F32, z, y, NULL, &err), err);
         wmi_row_map_close(&map);
         assert_ok(wm_data_new(&x, CHAINS, d, NULL, &err), err);
         for (int64_t i = 0; i < CHAINS * d; i++)
