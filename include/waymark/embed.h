@@ -61,8 +61,13 @@ typedef struct wm_embed_opts {
     wm_embed_shape u, v; /**< default vectors; set by wm_embed_fit_grid() itself */
     const char *network; /**< images: g and f_k, such as "stem 5/3 32, 32 down, 32, 64 down, 64,
                             64 down, 64, max, dense 300"; NULL (default): that one, as in the
-                            authors' code, with dense 300 for every 28 rows of pixels */
+                            authors' code, with dense 300 for every 28 rows of pixels. With "cells
+                            3x3, join 300" each cell of the image is an image to the network, and
+                            a layer joins what it makes of them; where these are the blocks of v, a
+                            step costs 3 passes a pair instead of 2 m + 1 */
     int64_t mlp_width, mlp_blocks, features; /**< vectors: 0 (default): 128, 1, 128 */
+    int64_t negatives; /**< with `cells` in the network: exchanged cells that each true one is told
+                          from; 0 (default): as many as a step has pairs, at most 16. Else 1 */
     bool random_order; /**< blocks change in an order drawn for each pair; default false: in that of
                           their numbers */
     int64_t batch;     /**< waymark samples of a step: batch / (m + 1) pairs; default 512 */
@@ -74,6 +79,7 @@ typedef struct wm_embed_opts {
                        the most likely to go astray */
     double average; /**< decay of the weight average that is kept; default 0.999; 0: none */
     double weight_decay;               /**< default 0 */
+    double clip;                       /**< norm that a gradient may have; 0 (default): any */
     uint64_t seed;                     /**< default 1 */
     double time_limit;                 /**< seconds; 0 (default): none */
     const char *checkpoint;            /**< file for the state of training, or NULL */

@@ -62,7 +62,7 @@ static const preset presets[REPRODUCE_PRESETS] = {
                           .bridges = {14, 6, 4},
                           .power = {1.6, 1.2, 1.2},
                           .noise_hidden = 32,
-                          .flow = {.batch = 64, .iterations = 30000, .lr = 2e-3, .average = 0.999},
+                          .flow = {.batch = 64, .iterations = 12000, .lr = 2e-3, .average = 0.999},
                           .heads = {.batch = 600, .iterations = 1500, .lr = 4e-3, .average = 0.99},
                           .nce = {.batch = 200, .iterations = 2000, .lr = 1e-3, .average = 0.99},
                           .tre = {.batch = 750, .iterations = 3000, .lr = 1e-3, .average = 0.99},

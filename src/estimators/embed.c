@@ -9,7 +9,7 @@
 #include "estimators/embed_impl.h"
 #include "train/trainer.h"
 
-enum { MOST_BRIDGES_UNASKED = 16, MOST_BLOCKS = 1 << 24 };
+enum { MOST_BRIDGES_UNASKED = 16, MOST_NEGATIVES_UNASKED = 16, MOST_BLOCKS = 1 << 24 };
 
 void wm_embed_opts_init(wm_embed_opts *opts)
 {
@@ -94,7 +94,7 @@ wm_status wmi_embed_open(wm_embed *e, wm_error *err)
         (st = wmi_params_new(&e->params, err)) ||
         (st = wmi_model_declare(e->params, "", &e->net, err)))
         return st;
-    i->features = s->g.kind == WMI_BODY_RESNET ? s->g.resnet.dense : s->g.mlp.out;
+    i->features = s->g.kind == WMI_BODY_RESNET ? wmi_resnet_features(&s->g.resnet) : s->g.mlp.out;
     i->parameters = wmi_params_count(e->params);
     if ((st = wmi_alloc(&e->theta, i->parameters, sizeof *e->theta, "parameters", err)))
         return st;
@@ -183,6 +183,7 @@ static wmi_train_opts train_opts(const wm_embed *e, const wm_embed_opts *o, watc
     t.warmup = o->warmup;
     t.average = o->average;
     t.weight_decay = o->weight_decay;
+    t.clip = o->clip;
     t.saturated = 0; /* a single ratio of many nats classifies perfectly: that is to be seen */
     t.random_order = o->random_order;
     t.seed = o->seed;
@@ -198,6 +199,43 @@ static wmi_train_opts train_opts(const wm_embed *e, const wm_embed_opts *o, watc
     return t;
 }
 
+/* Whether the blocks of v are the cells of its network, numbered as one reads. */
+static bool blocks_are_cells(const wm_embed *e)
+{
+    const wmi_resnet_opts *o = &e->net.separable.f.resnet;
+    const wm_embed_shape v = e->info.v;
+
+    if (!v.height || !wmi_resnet_has_cells(o))
+        return false;
+    for (int64_t j = 0; j < e->info.dim_v; j++) {
+        const int64_t x = j / v.channels % v.width, y = j / v.channels / v.width;
+        const int64_t cell =
+            y / (v.height / o->cells_down) * o->cells_across + x / (v.width / o->cells_across);
+
+        if (e->blocks[j] != cell)
+            return false;
+    }
+    return true;
+}
+
+/* Exchanged cells for each true one; 0: waymarks are rows. */
+static wm_status count_negatives(const wm_embed *e, const wm_embed_opts *o, int64_t *out,
+                                 wm_error *err)
+{
+    const int64_t pairs = e->info.batch_pairs;
+
+    *out = 0;
+    if (o->negatives < 0 || (o->negatives > 1 && !blocks_are_cells(e)))
+        return wmi_fail(err, WM_EINVAL,
+                        "%" PRId64 " negatives: more than one are for networks whose cells are "
+                        "the blocks of v",
+                        o->negatives);
+    if (e->info.objective == WM_EMBED_LOGISTIC && blocks_are_cells(e))
+        *out =
+            or_else(o->negatives, pairs < MOST_NEGATIVES_UNASKED ? pairs : MOST_NEGATIVES_UNASKED);
+    return WM_OK;
+}
+
 /* Trains an opened one. */
 static wm_status train(wm_embed *e, const wmi_source *source, const wm_embed_opts *o, wm_error *err)
 {
@@ -209,7 +247,8 @@ static wm_status train(wm_embed *e, const wmi_source *source, const wm_embed_opt
     wmi_train_opts t = train_opts(e, o, &w);
     wm_status st;
 
-    if ((st = wm_chain_new(&chain, m, NULL, e->info.dim_v, e->blocks, err)) ||
+    if ((st = count_negatives(e, o, &t.cell_negatives, err)) ||
+        (st = wm_chain_new(&chain, m, NULL, e->info.dim_v, e->blocks, err)) ||
         (st = wmi_alloc(&w.bridges, m, sizeof *w.bridges, "bridges", err)) ||
         (st = wmi_alloc(&last, m, sizeof *last, "bridges", err)) ||
         (st = wmi_train(&e->net, e->params, chain, source, &t, e->theta, last, &r, err)))

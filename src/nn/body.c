@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "nn/cell_net.h"
+
 static wmi_value one_body(wmi_net *net, const wmi_body *body, wmi_value x)
 {
     switch (body->kind) {
@@ -11,7 +13,8 @@ static wmi_value one_body(wmi_net *net, const wmi_body *body, wmi_value x)
     case WMI_BODY_MLP:
         return wmi_mlp(net, &body->mlp, x);
     case WMI_BODY_RESNET:
-        return wmi_cond_resnet(net, &body->resnet, x);
+        return wmi_resnet_has_cells(&body->resnet) ? wmi_cell_net(net, &body->resnet, x, NULL)
+                                                   : wmi_cond_resnet(net, &body->resnet, x);
     }
     wmi_net_fail(net, WM_EINVAL, "no body is of kind %d", (int)body->kind);
     return x;

@@ -178,13 +178,15 @@ static wmi_node *walk(wmi_net *net, const wmi_model *model, const wmi_model_inpu
         un = wmi_slice(net->graph, xn, 1, 0, model->dim_u);
         xn = wmi_slice(net->graph, xn, 1, model->dim_u, model->dim_u + model->dim);
     }
-    x = rows_of(net, "x", xn, model->dim, shared);
+    x = rows_of(net, "x", xn, model->dim, shared || (in && in->mix));
     if (model->dim_u) {
         /* In the grouped layout u may have a row of its own for every row of x. */
         u = rows_of(net, "u", un, model->dim_u, true);
         if (!shared && u.node && x.node && u.node->shape.dim[0] == x.node->shape.dim[0])
             u.shared = false;
     }
+    if (in && in->mix && model->terms != WMI_TERM_SEPARABLE)
+        wmi_net_fail(net, WM_EINVAL, "model: only the separable term mixes cells by itself");
     ux = (model->terms & ~WMI_TERM_SEPARABLE) ? join(net, u, x) : x;
     for (unsigned i = 0; i < sizeof name / sizeof *name && !net->st; i++) {
         const unsigned which = 1u << i;
@@ -195,7 +197,8 @@ static wmi_node *walk(wmi_net *net, const wmi_model *model, const wmi_model_inpu
             continue;
         mark = wmi_net_enter(net, "%s", name[i]);
         if (which == WMI_TERM_SEPARABLE)
-            e = wmi_separable(net, &model->separable, model->independent, u, x);
+            e = wmi_separable(net, &model->separable, model->independent, u, x,
+                              in ? in->mix : NULL);
         else
             e = term(net, model, which, ux, in);
         energy = wmi_energy_add(net, energy, e);

@@ -64,6 +64,10 @@ typedef struct wmi_model_inputs {
      * or, in the grouped layout, m * n rows. g(u) is computed once for each row here. All terms but
      * the separable one read the row (u, x). */
     wmi_node *u;
+    /* Of a separable model whose f has cells, grouped: the cells (k * cells) of the k rows that x
+     * would have, by the numbers of the cells of x, which then holds rows in any number. NULL: x is
+     * the rows. */
+    wmi_node *mix;
     wmi_node *knots;  /* (wmi_model_columns, bases + 4) for the additive term, or NULL */
     wmi_node *filter; /* W (dim_u + dim, filters) where the model has filters */
 } wmi_model_inputs;

@@ -23,9 +23,12 @@ typedef struct wmi_resnet_opts {
     } stem;
     int n_blocks;
     wmi_resnet_block block[WMI_RESNET_MAX_BLOCKS];
-    int attention;    /* self-attention after this many blocks; 0: none */
-    bool max_pool;    /* in down blocks; else the average */
-    int64_t dense;    /* features */
+    int attention; /* self-attention after this many blocks; 0: none */
+    bool max_pool; /* in down blocks; else the average */
+    int64_t dense; /* features; with cells, of each of them */
+    /* The image is a grid of cells, each an image to the network (cell_net.h); 1 x 1: it is not. */
+    int64_t cells_down, cells_across;
+    int64_t join;     /* with cells: features of the whole image */
     double slope;     /* of LeakyReLU: 0.3 */
     double dropout;   /* inside the blocks, in [0, 1): 0 */
     bool per_channel; /* one scale and shift for each channel: false, one for each hidden unit */
@@ -46,7 +49,18 @@ void wmi_resnet_laptop(wmi_resnet_opts *opts);
 WM_MUST_CHECK wm_status wmi_resnet_parse(wmi_resnet_opts *o, const char *text, wm_error *err);
 const char *wmi_resnet_text(const wmi_resnet_opts *o, char *buf, size_t size);
 
-/* x (rows, height * width * channels) -> features (m * n, dense). Walked (layers.h). */
+/* Whether the image is a grid of cells; and how many features there are of an image. */
+static inline bool wmi_resnet_has_cells(const wmi_resnet_opts *o)
+{
+    return o->join > 0;
+}
+static inline int64_t wmi_resnet_features(const wmi_resnet_opts *o)
+{
+    return wmi_resnet_has_cells(o) ? o->join : o->dense;
+}
+
+/* x (rows, height * width * channels) -> features (m * n, dense), of an image without cells. Walked
+ * (layers.h). */
 wmi_value wmi_cond_resnet(wmi_net *net, const wmi_resnet_opts *opts, wmi_value x);
 
 #endif

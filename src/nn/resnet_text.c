@@ -4,8 +4,9 @@
  *
  * The stem's window, stride and width; blocks by their width in order, with `down` for 2x2 pooling
  * and `project` for a convolution in the shortcut; then the dense layer. Words of their own:
- * `max` (pooling), `per-channel` (scales and shifts), `dropout RATE`. "laptop" and "paper" are the
- * networks of cond_resnet.h. */
+ * `max` (pooling), `per-channel` (scales and shifts), `dropout RATE`; for a grid of pictures
+ * `cells 3x3` and `join WIDTH`, the features of the whole, beside which `dense` is a cell's.
+ * "laptop" and "paper" are the networks of cond_resnet.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,14 @@ static bool take_item(wmi_resnet_opts *o, const char *item)
         o->dense = width;
         return width > 0;
     }
+    if (sscanf(item, "join %" SCNd64 "%n", &width, &used) == 1 && !item[used]) {
+        o->join = width;
+        return width > 0;
+    }
+    if (sscanf(item, "cells %" SCNd64 "x%" SCNd64 "%n", &o->cells_down, &o->cells_across, &used) ==
+            2 &&
+        !item[used])
+        return o->cells_down > 0 && o->cells_across > 0;
     if (sscanf(item, "dropout %lf%n", &rate, &used) == 1 && !item[used]) {
         o->dropout = rate;
         return rate >= 0 && rate < 1;
@@ -94,7 +103,17 @@ wm_status wmi_resnet_parse(wmi_resnet_opts *o, const char *text, wm_error *err)
         if (!o->stem.width || !o->dense)
             return wmi_fail(err, WM_EINVAL, "network '%.100s' has no %s", text,
                             o->stem.width ? "dense layer" : "stem");
+        if (o->cells_down * o->cells_across > 1 && !o->join)
+            return wmi_fail(err, WM_EINVAL,
+                            "network '%.100s' has cells, but no layer that joins their codes: join "
+                            "WIDTH",
+                            text);
     }
+    if (!o->join)
+        o->cells_down = o->cells_across = 1;
+    else if (!o->cells_down)
+        return wmi_fail(err, WM_EINVAL, "network '%.100s' joins cells, but has none: cells 3x3",
+                        text);
     o->height = height;
     o->width = width;
     o->channels = channels;
@@ -124,6 +143,9 @@ const char *wmi_resnet_text(const wmi_resnet_opts *o, char *buf, size_t size)
     if (o->dropout > 0)
         PUT(", dropout %g", o->dropout);
     PUT(", dense %" PRId64, o->dense);
+    if (wmi_resnet_has_cells(o))
+        PUT(", cells %" PRId64 "x%" PRId64 ", join %" PRId64, o->cells_down, o->cells_across,
+            o->join);
 #undef PUT
     return buf;
 }

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "nn/cell_net.h"
 #include "nn/heads.h"
 
 void wmi_separable_opts_init(wmi_separable_opts *opts)
@@ -57,15 +58,26 @@ static wmi_value match_rows(wmi_net *net, wmi_value u, wmi_value v)
     return u;
 }
 
+static wmi_value features_of_v(wmi_net *net, const wmi_separable_opts *opts, bool independent,
+                               wmi_value v, wmi_node *mix)
+{
+    if (!mix)
+        return wmi_body_features(net, &opts->f, independent, v);
+    if (independent || opts->f.kind != WMI_BODY_RESNET || !wmi_resnet_has_cells(&opts->f.resnet))
+        wmi_net_fail(net, WM_EINVAL,
+                     "only a network of cells, which all bridges share, mixes them");
+    return wmi_cell_net(net, &opts->f.resnet, v, mix);
+}
+
 wmi_node *wmi_separable(wmi_net *net, const wmi_separable_opts *opts, bool independent, wmi_value u,
-                        wmi_value v)
+                        wmi_value v, wmi_node *mix)
 {
     wmi_node *energy;
     size_t mark;
 
     u = wmi_separable_embed(net, opts, u);
     mark = wmi_net_enter(net, "f");
-    v = wmi_body_features(net, &opts->f, independent, v);
+    v = features_of_v(net, opts, independent, v, mix);
     wmi_net_leave(net, mark);
     u = match_rows(net, u, v);
     mark = wmi_net_enter(net, "head");

@@ -141,15 +141,30 @@ static int64_t valid_run(const wmi_batcher *b, int64_t i, int64_t done, int64_t 
     return want < n - *first ? want : n - *first;
 }
 
-static void valid_ends(wmi_batcher *b, int64_t i)
+static void read_valid(const wmi_batcher *b, int64_t i, float *x0, float *xm)
 {
     const int64_t dim = b->source->dim;
 
     for (int64_t done = 0, take, first; done < b->rows; done += take) {
         take = valid_run(b, i, done, &first);
-        b->source->valid(b->source->ctx, first, take, b->x0 + done * dim, b->xm + done * dim);
+        b->source->valid(b->source->ctx, first, take, x0 + done * dim, xm + done * dim);
     }
+}
+
+static void valid_ends(wmi_batcher *b, int64_t i)
+{
+    read_valid(b, i, b->x0, b->xm);
     draw_turns(b, -1 - i);
+}
+
+void wmi_batcher_train_ends(const wmi_batcher *b, int64_t step, float *x)
+{
+    b->source->train(b->source->ctx, step, b->rows, x, x + b->rows * b->source->dim);
+}
+
+void wmi_batcher_valid_ends(const wmi_batcher *b, int64_t i, float *x)
+{
+    read_valid(b, i, x, x + b->rows * b->source->dim);
 }
 
 void wmi_batcher_train_u(const wmi_batcher *b, int64_t step, float *u)

@@ -60,6 +60,9 @@ WM_MUST_CHECK wm_status wmi_batcher_train_starts(wmi_batcher *b, int64_t step, f
                                                  wm_error *err);
 WM_MUST_CHECK wm_status wmi_batcher_valid_starts(wmi_batcher *b, int64_t i, float *x,
                                                  wm_error *err);
+/* x (2, rows, dim): the ends themselves, those of p0 first, for models that mix by themselves. */
+void wmi_batcher_train_ends(const wmi_batcher *b, int64_t step, float *x);
+void wmi_batcher_valid_ends(const wmi_batcher *b, int64_t i, float *x);
 /* u (rows, dim_u) of the trajectories of a step, or of a validation batch; coupled form only. */
 void wmi_batcher_train_u(const wmi_batcher *b, int64_t step, float *u);
 void wmi_batcher_valid_u(const wmi_batcher *b, int64_t i, float *u);

@@ -11,6 +11,7 @@
 #include "base/speak.h"
 #include "base/sums.h"
 #include "engine/program.h"
+#include "train/cell_mixer.h"
 #include "train/train_state.h"
 
 void wmi_train_opts_init(wmi_train_opts *opts)
@@ -47,15 +48,18 @@ typedef struct trainer {
     const wmi_train_opts *opts;
     const wmi_source *source;
     const wmi_params *params;
+    const wm_chain *chain;
     bool apart;      /* bridges share no parameter, and the objective judges them one by one */
     int64_t m, rows; /* bridges; trajectories of a bridge in a step */
     wmi_train_rates rates;
     wmi_batcher *batcher;
+    wmi_cell_mixer *mixer; /* or NULL: rows are waymarks */
     wmi_graph *graph;
     wmi_program *program;
     wmi_node *scores, *loss;
-    float *x; /* the program's input */
-    float *u; /* the other one, (rows, dim_u), where the source has a u; else NULL */
+    float *x;   /* the program's input */
+    float *u;   /* the other one, (rows, dim_u), where the source has a u; else NULL */
+    float *mix; /* the third one, with a mixer; else NULL */
     float *grad;
     whole_ratio whole;
     wmi_train_state state;
@@ -78,6 +82,8 @@ static bool is_infonce(const trainer *t)
 /* Rows of x in a step. */
 static int64_t step_rows(const trainer *t)
 {
+    if (t->mixer)
+        return 2 * t->rows;
     return t->rows * (is_infonce(t) ? 1 : is_multinomial(t) ? t->m + 1 : 2 * t->m);
 }
 
@@ -103,6 +109,12 @@ static void build_graph(trainer *t, const wmi_model *model)
         .u = input_u(t, g, t->rows),
     };
 
+    if (t->mixer) {
+        const int64_t cells = wm_chain_blocks(t->chain);
+        const int64_t mix[] = {t->m * (1 + t->opts->cell_negatives) * t->rows * cells};
+
+        in.mix = wmi_input(g, "mix", 1, mix);
+    }
     wmi_model_constants(g, model, &in);
     if (is_infonce(t)) {
         wmi_node *own;
@@ -163,6 +175,11 @@ static wm_status fill_constant_inputs(trainer *t, const wmi_model *model, wm_err
         (st = find_u(t, t->program, &t->u, err)))
         return st;
     t->x = at;
+    if (t->mixer) {
+        if ((st = wmi_program_input(t->program, "mix", &at, err)))
+            return st;
+        t->mix = at;
+    }
     if ((st = wmi_model_fill(t->program, model, t->opts->knots, t->opts->filter, err)))
         return st;
     if (is_multinomial(t)) {
@@ -181,6 +198,11 @@ static wm_status draw_batch(trainer *t, int64_t step, wm_error *err)
         wmi_batcher_train_u(t->batcher, step, t->u);
     if (is_infonce(t))
         return wmi_batcher_train_starts(t->batcher, step, t->x, err);
+    if (t->mixer) {
+        wmi_batcher_train_ends(t->batcher, step, t->x);
+        wmi_cell_mixer_fill(t->mixer, step, t->mix);
+        return WM_OK;
+    }
     return is_multinomial(t) ? wmi_batcher_train_waymarks(t->batcher, step, t->x, err)
                              : wmi_batcher_train(t->batcher, step, t->x, err);
 }
@@ -192,6 +214,11 @@ static wm_status draw_valid(trainer *t, int64_t i, wm_error *err)
         wmi_batcher_valid_u(t->batcher, i, t->u);
     if (is_infonce(t))
         return wmi_batcher_valid_starts(t->batcher, i, t->x, err);
+    if (t->mixer) {
+        wmi_batcher_valid_ends(t->batcher, i, t->x);
+        wmi_cell_mixer_fill(t->mixer, -1 - i, t->mix);
+        return WM_OK;
+    }
     return is_multinomial(t) ? wmi_batcher_valid_waymarks(t->batcher, i, t->x, err)
                              : wmi_batcher_valid(t->batcher, i, t->x, err);
 }
@@ -215,14 +242,16 @@ static wm_status describe(trainer *t, const wmi_params *params, wm_error *err)
         h = wmi_hash(h, o->start, (size_t)t->state.n * sizeof *o->start);
     if (o->frozen)
         h = wmi_hash(h, o->frozen, strlen(o->frozen));
-    snprintf(
-        t->settings, 512,
-        "objective=%s form=%d batch=%" PRId64 " iterations=%" PRId64 " eval_every=%" PRId64
-        " lr=%.17g constants=%.17g schedule=%d warmup=%" PRId64 " average=%.17g saturated=%.17g "
-        "patience=%" PRId64 " decay=%.17g clip=%.17g seed=%" PRIu64 " hash=%016" PRIx64 "%s",
-        wmi_objective_name(o->objective), (int)o->form, o->batch, o->iterations, o->eval_every,
-        o->lr, o->lr_constants, (int)o->schedule, o->warmup, o->average, o->saturated, o->patience,
-        o->weight_decay, o->clip, o->seed, h, o->random_order ? " random_order" : "");
+    snprintf(t->settings, 512,
+             "objective=%s form=%d batch=%" PRId64 " iterations=%" PRId64 " eval_every=%" PRId64
+             " lr=%.17g constants=%.17g schedule=%d warmup=%" PRId64
+             " average=%.17g saturated=%.17g "
+             "patience=%" PRId64 " decay=%.17g clip=%.17g negatives=%" PRId64 " seed=%" PRIu64
+             " hash=%016" PRIx64 "%s",
+             wmi_objective_name(o->objective), (int)o->form, o->batch, o->iterations, o->eval_every,
+             o->lr, o->lr_constants, (int)o->schedule, o->warmup, o->average, o->saturated,
+             o->patience, o->weight_decay, o->clip, o->cell_negatives, o->seed, h,
+             o->random_order ? " random_order" : "");
     return WM_OK;
 }
 
@@ -255,6 +284,21 @@ static wm_status check_opts(const trainer *t, const wmi_model *model, wm_error *
     return WM_OK;
 }
 
+static wm_status open_mixer(trainer *t, wm_error *err)
+{
+    const wmi_train_opts *o = t->opts;
+    wm_status st;
+
+    if (o->form != WMI_BATCH_COUPLED || t->source->map || is_infonce(t) || is_multinomial(t))
+        return wmi_fail(err, WM_EINVAL,
+                        "cells are mixed in coupled batches, with a loss for each bridge");
+    if ((st = wmi_cell_mixer_new(&t->mixer, t->m, wm_chain_blocks(t->chain), t->rows,
+                                 o->cell_negatives, err)) ||
+        !o->random_order)
+        return st;
+    return wmi_cell_mixer_random_order(t->mixer, o->seed, err);
+}
+
 static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_params *params,
                               const wm_chain *chain, wm_error *err)
 {
@@ -262,6 +306,7 @@ static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_para
     wm_status st;
 
     t->params = params;
+    t->chain = chain;
     t->apart = t->opts->objective == WMI_LOGISTIC &&
                !(model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET | WMI_TERM_SEPARABLE));
     t->rates = (wmi_train_rates){.constants = t->opts->lr_constants,
@@ -274,6 +319,7 @@ static wm_status open_trainer(trainer *t, const wmi_model *model, const wmi_para
         (st = wmi_batcher_new(&t->batcher, chain, t->source, t->rows, t->opts->form, err)) ||
         (t->opts->random_order &&
          (st = wmi_batcher_random_order(t->batcher, t->opts->seed, err))) ||
+        (t->opts->cell_negatives > 0 && (st = open_mixer(t, err))) ||
         (st = wmi_graph_new(&t->graph, WMI_F32, params, err)))
         return st;
     build_graph(t, model);
@@ -306,6 +352,7 @@ static void close_trainer(trainer *t)
     wmi_program_free(t->program);
     wmi_graph_free(t->graph);
     wmi_batcher_free(t->batcher);
+    wmi_cell_mixer_free(t->mixer);
     wmi_train_state_close(&t->state);
     wmi_free(t->grad);
     wmi_free(t->eval);
@@ -339,18 +386,24 @@ static void add_pairs(trainer *t)
 static void add_batch(trainer *t)
 {
     const float *s = wmi_program_value(t->program, t->scores);
-    const int64_t n = t->scores->shape.dim[1];
+    const int64_t n = t->scores->shape.dim[1], negatives = t->mixer ? t->opts->cell_negatives : 1;
 
     for (int64_t k = 0; k < t->m; k++) {
         const float *num = s + k * n + (is_multinomial(t) ? k * t->rows : 0);
         const float *den = num + t->rows;
+        double loss = 0, accuracy = 0; /* of the denominator */
 
         for (int64_t i = 0; i < t->rows; i++) {
-            t->eval[k].loss += wmi_log1pexp(-(double)num[i]) + wmi_log1pexp((double)den[i]);
-            t->eval[k].accuracy +=
-                (num[i] > 0) + (den[i] < 0) + 0.5 * ((num[i] == 0) + (den[i] == 0));
+            t->eval[k].loss += wmi_log1pexp(-(double)num[i]);
+            t->eval[k].accuracy += (num[i] > 0) + 0.5 * (num[i] == 0);
             t->eval[k].mean_log_ratio += (double)num[i];
         }
+        for (int64_t i = 0; i < negatives * t->rows; i++) {
+            loss += wmi_log1pexp((double)den[i]);
+            accuracy += (den[i] < 0) + 0.5 * (den[i] == 0);
+        }
+        t->eval[k].loss += loss / (double)negatives;
+        t->eval[k].accuracy += accuracy / (double)negatives;
     }
 }
 

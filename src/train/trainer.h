@@ -45,7 +45,11 @@ typedef enum wmi_train_stop {
 typedef struct wmi_train_opts {
     wmi_objective objective;
     wmi_batch_form form;
-    bool random_order;         /* mixed blocks change in an order drawn for each trajectory */
+    bool random_order; /* mixed blocks change in an order drawn for each trajectory */
+    /* The model's f is a network of cells, and the blocks of the chain are its cells: waymarks are
+     * mixed by it (cell_mixer.h), with so many rows of the denominator for one of the numerator.
+     * 0: waymarks are rows. Coupled batches, one loss for each bridge, no map. */
+    int64_t cell_negatives;
     int64_t batch;             /* waymark samples in a step: rows = batch / (m + 1) trajectories */
     int64_t iterations;        /* steps in all */
     int64_t eval_every;        /* steps; 0: an epoch of the training set */

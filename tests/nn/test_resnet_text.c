@@ -8,7 +8,8 @@ static void names_and_lists_come_back(void **state)
 {
     static const char *const texts[] = {
         "laptop", "paper", "stem 3/1 64, 64 down, attention, 64, 128 down project, dense 10",
-        "stem 5/2 8, max, per-channel, dropout 0.25, 16, dense 4"};
+        "stem 5/2 8, max, per-channel, dropout 0.25, 16, dense 4",
+        "stem 3/1 4, 8, dense 4, cells 2x7, join 30"};
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -32,6 +33,10 @@ static void names_and_lists_come_back(void **state)
         assert_int_equal(a.max_pool, b.max_pool);
         assert_int_equal(a.per_channel, b.per_channel);
         assert_int_equal(a.dense, b.dense);
+        assert_int_equal(a.cells_down, b.cells_down);
+        assert_int_equal(a.cells_across, b.cells_across);
+        assert_int_equal(a.join, b.join);
+        assert_int_equal(wmi_resnet_features(&a), i == 4 ? 30 : a.dense);
         assert_near(a.dropout, b.dropout, 0);
         assert_near(a.slope, b.slope, 0);
     }
@@ -65,6 +70,9 @@ static void nonsense_is_named(void **state)
         {"stem 3/0 64, dense 3", "stem 3/0"},
         {"stem 3/1 64, dropout 1, dense 3", "dropout 1"},
         {"attention, stem 3/1 64, dense 3", "attention"},
+        {"stem 3/1 4, dense 3, cells 2x2", "join WIDTH"},
+        {"stem 3/1 4, dense 3, join 9", "cells 3x3"},
+        {"stem 3/1 4, dense 3, cells 2, join 9", "cells 2"},
         {"a network", "a network"},
     };
 
