@@ -10,9 +10,8 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "base/speak.h"
 #include "engine/program.h"
-#include "train/train_state.h"
+#include "train/train_loop.h"
 
 enum { FROZEN_BYTES = 176 };
 
@@ -228,73 +227,68 @@ static wm_status evaluate_and_keep(fit *f, wm_error *err)
 
 /* ---- the loop ---- */
 
-static wm_status take_step(fit *f, const wmi_lr_schedule *schedule, wm_error *err)
+static wm_status loop_draw(void *ctx, int64_t step, wm_error *err)
 {
-    wmi_train_state *s = &f->state;
-    wm_status st;
-
-    draw_batch(f, s->step);
-    wmi_program_step(f->program, f->opts->seed, (uint64_t)s->step, true);
-    if ((st = wmi_program_backward(f->program, err)) ||
-        (st = wmi_adam_step_f32(s->adam, wmi_lr_at(schedule, s->step), f->grad, s->theta, err)))
-        return st;
-    wmi_train_state_average(s, &f->rates);
-    s->train_sum += wmi_program_scalar(f->program, f->loss);
-    s->train_steps++;
-    s->step++;
+    (void)err;
+    draw_batch(ctx, step);
     return WM_OK;
 }
 
-static bool out_of_patience(const fit *f)
+static wm_status loop_evaluate(void *ctx, wm_error *err)
 {
+    return evaluate_and_keep(ctx, err);
+}
+
+static bool loop_ended(void *ctx)
+{
+    const fit *f = ctx;
+
     return f->opts->patience > 0 && f->state.stale >= f->opts->patience;
 }
 
-static bool asked_to_end(const fit *f, double elapsed)
+static void loop_speak(void *ctx, double seconds, char *text, size_t size)
 {
-    return (f->opts->stop && *f->opts->stop) ||
-           (f->opts->time_limit > 0 && elapsed >= f->opts->time_limit);
+    const fit *f = ctx;
+
+    (void)seconds;
+    snprintf(text, size, "log-likelihood %.3f, best held out %.3f",
+             -wmi_program_scalar(f->program, f->loss), -f->state.best_loss);
 }
 
-static wm_status loop(fit *f, wmi_likelihood_result *r, wm_error *err)
+static void loop_resumed(void *ctx, int64_t step)
+{
+    const fit *f = ctx;
+
+    if (f->opts->on_resume)
+        f->opts->on_resume(f->opts->on_eval_ctx, step);
+}
+
+static wmi_train_loop loop_of(fit *f)
 {
     const wmi_likelihood_opts *o = f->opts;
-    wmi_train_state *s = &f->state;
-    const int64_t eval_every = o->eval_every > 0 ? o->eval_every : f->epoch;
-    const wmi_lr_schedule schedule = {o->schedule, o->lr, o->iterations, o->warmup};
-    const double start = wmi_clock(o->sink), before = s->seconds;
-    double saved = start;
-    wmi_progress progress;
-    wm_status st = WM_OK;
 
-    wmi_progress_start(&progress, o->sink, "steps", s->step, o->iterations);
-    if (s->step == 0 && (st = evaluate_and_keep(f, err)))
-        return st;
-    while (s->step < o->iterations && !out_of_patience(f)) {
-        double now;
-        bool leave;
-
-        if ((st = take_step(f, &schedule, err)))
-            break;
-        if ((s->step % eval_every == 0 || s->step == o->iterations) &&
-            (st = evaluate_and_keep(f, err)))
-            break;
-        now = wmi_clock(o->sink);
-        s->seconds = before + now - start;
-        leave = s->step == o->iterations || out_of_patience(f) || asked_to_end(f, now - start);
-        if (o->checkpoint && (leave || now - saved >= o->checkpoint_seconds)) {
-            if ((st = wmi_checkpoint_save(o->checkpoint, s, f->settings, err)))
-                break;
-            saved = now;
-        }
-        if (leave)
-            break;
-        wmi_progress_update(&progress, s->step, "log-likelihood %.3f, best held out %.3f",
-                            -wmi_program_scalar(f->program, f->loss), -s->best_loss);
-    }
-    wmi_progress_finish(&progress, s->step, "best held-out log-likelihood %.3f", -s->best_loss);
-    r->finished = s->step == o->iterations || out_of_patience(f);
-    return st;
+    return (wmi_train_loop){.state = &f->state,
+                            .rates = &f->rates,
+                            .program = f->program,
+                            .loss = f->loss,
+                            .grad = f->grad,
+                            .schedule = {o->schedule, o->lr, o->iterations, o->warmup},
+                            .seed = o->seed,
+                            .iterations = o->iterations,
+                            .eval_every = o->eval_every > 0 ? o->eval_every : f->epoch,
+                            .time_limit = o->time_limit,
+                            .checkpoint = o->checkpoint,
+                            .settings = f->settings,
+                            .checkpoint_seconds = o->checkpoint_seconds,
+                            .resume = o->resume,
+                            .sink = o->sink,
+                            .stop = o->stop,
+                            .ctx = f,
+                            .draw = loop_draw,
+                            .evaluate = loop_evaluate,
+                            .ended = loop_ended,
+                            .speak = loop_speak,
+                            .resumed = loop_resumed};
 }
 
 wm_status wmi_likelihood_fit(const wmi_noise_opts *noise, const char *prefix,
@@ -303,7 +297,8 @@ wm_status wmi_likelihood_fit(const wmi_noise_opts *noise, const char *prefix,
                              wmi_likelihood_result *result, wm_error *err)
 {
     fit f = {.opts = opts, .source = source, .drawn = -1};
-    bool found = false;
+    wmi_train_loop loop;
+    wmi_loop_end end;
     wm_status st;
 
     *result = (wmi_likelihood_result){0};
@@ -313,17 +308,12 @@ wm_status wmi_likelihood_fit(const wmi_noise_opts *noise, const char *prefix,
     f.epoch = source->n_train / f.rows;
     if ((st = open_fit(&f, noise, prefix, params, theta, err)))
         goto done;
-    if (opts->resume && opts->checkpoint) {
-        if ((st = wmi_checkpoint_load(opts->checkpoint, &f.state, f.settings, &found, err)))
-            goto done;
-        if (found) {
-            wmi_say(opts->sink, WM_LOG_INFO, "resumed at step %" PRId64, f.state.step);
-            if (opts->on_resume)
-                opts->on_resume(opts->on_eval_ctx, f.state.step);
-        }
-    }
-    if ((st = loop(&f, result, err)))
+    loop = loop_of(&f);
+    if ((st = wmi_train_loop_resume(&loop, err)) ||
+        (f.state.step == 0 && (st = evaluate_and_keep(&f, err))) ||
+        (st = wmi_train_loop_run(&loop, &end, err)))
         goto done;
+    result->finished = end == WMI_LOOP_DONE || end == WMI_LOOP_ENDED;
     result->steps = f.state.step;
     result->best_step = f.state.best_step;
     result->best = -f.state.best_loss;

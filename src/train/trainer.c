@@ -8,11 +8,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/speak.h"
 #include "base/sums.h"
 #include "engine/program.h"
 #include "train/cell_mixer.h"
-#include "train/train_state.h"
+#include "train/train_loop.h"
 
 void wmi_train_opts_init(wmi_train_opts *opts)
 {
@@ -63,6 +62,7 @@ typedef struct trainer {
     float *grad;
     whole_ratio whole;
     wmi_train_state state;
+    int64_t first_step;    /* of this process */
     wmi_bridge_eval *eval; /* (m) of the last evaluation */
     char *settings;
 } trainer;
@@ -528,34 +528,13 @@ static void count_saturated(trainer *t)
             t->eval[k].loss < t->opts->saturated ? t->state.saturated[k] + 1 : 0;
 }
 
-/* Whether the evaluations so far end the run; also asked of a state that was resumed. */
-static bool ended_by_evaluation(const trainer *t, wmi_train_result *r)
+/* The first bridge that has been saturated for two evaluations, or -1. */
+static int64_t saturated_bridge(const trainer *t)
 {
     for (int64_t k = 0; k < t->m; k++)
-        if (t->state.saturated[k] >= 2) {
-            r->stop = WMI_STOP_SATURATED;
-            r->saturated_bridge = k;
-            return true;
-        }
-    if (t->opts->patience > 0 && t->state.stale >= t->opts->patience) {
-        r->stop = WMI_STOP_PATIENCE;
-        return true;
-    }
-    return false;
-}
-
-/* Whether somebody wants the run to end now. */
-static bool ended_from_outside(const trainer *t, double elapsed, wmi_train_result *r)
-{
-    if (t->opts->stop && *t->opts->stop) {
-        r->stop = WMI_STOP_ASKED;
-        return true;
-    }
-    if (t->opts->time_limit > 0 && elapsed >= t->opts->time_limit) {
-        r->stop = WMI_STOP_TIME;
-        return true;
-    }
-    return false;
+        if (t->state.saturated[k] >= 2)
+            return k;
+    return -1;
 }
 
 static wm_status evaluate_and_keep(trainer *t, wm_error *err)
@@ -588,67 +567,87 @@ static wm_status evaluate_and_keep(trainer *t, wm_error *err)
 
 /* ---- the loop ---- */
 
-static wm_status take_step(trainer *t, const wmi_lr_schedule *schedule, wm_error *err)
+static wm_status loop_draw(void *ctx, int64_t step, wm_error *err)
 {
-    wmi_train_state *s = &t->state;
-    wm_status st;
-
-    if ((st = draw_batch(t, s->step, err)))
-        return st;
-    wmi_program_step(t->program, t->opts->seed, (uint64_t)s->step, true);
-    if ((st = wmi_program_backward(t->program, err)) ||
-        (st = wmi_adam_step_f32(s->adam, wmi_lr_at(schedule, s->step), t->grad, s->theta, err)))
-        return st;
-    wmi_train_state_average(s, &t->rates);
-    s->train_sum += wmi_program_scalar(t->program, t->loss);
-    s->train_steps++;
-    s->step++;
-    return WM_OK;
+    return draw_batch(ctx, step, err);
 }
 
-static wm_status loop(trainer *t, wmi_train_result *r, wm_error *err)
+static wm_status loop_evaluate(void *ctx, wm_error *err)
+{
+    return evaluate_and_keep(ctx, err);
+}
+
+static bool loop_ended(void *ctx)
+{
+    const trainer *t = ctx;
+
+    return saturated_bridge(t) >= 0 ||
+           (t->opts->patience > 0 && t->state.stale >= t->opts->patience);
+}
+
+static void loop_speak(void *ctx, double seconds, char *text, size_t size)
+{
+    const trainer *t = ctx;
+    const int64_t samples = (t->state.step - t->first_step) * (t->m + 1) * t->rows;
+
+    if (t->state.step < t->opts->iterations)
+        snprintf(text, size, "loss %.4f, %.0f samples/s", wmi_program_scalar(t->program, t->loss),
+                 (double)samples / fmax(seconds, 1e-9));
+    else
+        snprintf(text, size, "best validation loss %.4f", t->state.best_loss);
+}
+
+static void loop_resumed(void *ctx, int64_t step)
+{
+    const trainer *t = ctx;
+
+    if (t->opts->on_resume)
+        t->opts->on_resume(t->opts->on_eval_ctx, step);
+}
+
+static wmi_train_loop loop_of(trainer *t)
 {
     const wmi_train_opts *o = t->opts;
-    wmi_train_state *s = &t->state;
     const int64_t per_step = t->rows * (o->form == WMI_BATCH_SPREAD ? t->m : 1);
     const int64_t epoch = t->source->n_train / per_step > 0 ? t->source->n_train / per_step : 1;
-    const int64_t eval_every = o->eval_every > 0 ? o->eval_every : epoch;
-    const wmi_lr_schedule schedule = {o->schedule, o->lr, o->iterations, o->warmup};
-    const double start = wmi_clock(o->sink), before = s->seconds;
-    double saved = start;
-    wmi_progress progress;
-    wm_status st = WM_OK;
 
-    wmi_progress_start(&progress, o->sink, "steps", s->step, o->iterations);
-    r->stop = WMI_STOP_DONE;
-    while (s->step < o->iterations && !ended_by_evaluation(t, r)) {
-        double now;
-        bool leave;
+    return (wmi_train_loop){.state = &t->state,
+                            .rates = &t->rates,
+                            .program = t->program,
+                            .loss = t->loss,
+                            .grad = t->grad,
+                            .schedule = {o->schedule, o->lr, o->iterations, o->warmup},
+                            .seed = o->seed,
+                            .iterations = o->iterations,
+                            .eval_every = o->eval_every > 0 ? o->eval_every : epoch,
+                            .time_limit = o->time_limit,
+                            .checkpoint = o->checkpoint,
+                            .settings = t->settings,
+                            .checkpoint_seconds = o->checkpoint_seconds,
+                            .resume = o->resume,
+                            .sink = o->sink,
+                            .stop = o->stop,
+                            .ctx = t,
+                            .draw = loop_draw,
+                            .evaluate = loop_evaluate,
+                            .ended = loop_ended,
+                            .speak = loop_speak,
+                            .resumed = loop_resumed};
+}
 
-        if ((st = take_step(t, &schedule, err)))
-            break;
-        if ((s->step % eval_every == 0 || s->step == o->iterations) &&
-            (st = evaluate_and_keep(t, err)))
-            break;
-        now = wmi_clock(o->sink);
-        s->seconds = before + now - start;
-        leave = s->step == o->iterations || ended_by_evaluation(t, r) ||
-                ended_from_outside(t, now - start, r);
-        if (o->checkpoint && (leave || now - saved >= o->checkpoint_seconds)) {
-            if ((st = wmi_checkpoint_save(o->checkpoint, s, t->settings, err)))
-                break;
-            saved = now;
-        }
-        if (leave)
-            break;
-        wmi_progress_update(&progress, s->step, "loss %.4f, %.0f samples/s",
-                            wmi_program_scalar(t->program, t->loss),
-                            (double)((s->step - progress.first) * (t->m + 1) * t->rows) /
-                                fmax(now - start, 1e-9));
+/* Why the run ended, in the terms of trainer.h. */
+static wmi_train_stop stop_of(const trainer *t, wmi_loop_end end)
+{
+    switch (end) {
+    case WMI_LOOP_ENDED:
+        return saturated_bridge(t) >= 0 ? WMI_STOP_SATURATED : WMI_STOP_PATIENCE;
+    case WMI_LOOP_TIME:
+        return WMI_STOP_TIME;
+    case WMI_LOOP_ASKED:
+        return WMI_STOP_ASKED;
+    default:
+        return WMI_STOP_DONE;
     }
-    wmi_progress_finish(&progress, s->step, "best validation loss %.4f", s->best_loss);
-    r->seconds = s->seconds;
-    return st;
 }
 
 /* Stopped before the first evaluation: there is a model all the same. */
@@ -666,23 +665,23 @@ wm_status wmi_train(const wmi_model *model, const wmi_params *params, const wm_c
 {
     const int64_t m = wm_chain_bridges(chain);
     trainer t = {.opts = opts, .source = source, .m = m, .rows = opts->batch / (m + 1)};
-    bool found = false;
+    wmi_train_loop loop;
+    wmi_loop_end end;
     wm_status st;
 
     *result = (wmi_train_result){.saturated_bridge = -1};
     if ((st = open_trainer(&t, model, params, chain, err)))
         goto done;
-    if (opts->resume && opts->checkpoint) {
-        if ((st = wmi_checkpoint_load(opts->checkpoint, &t.state, t.settings, &found, err)))
-            goto done;
-        if (found) {
-            wmi_say(opts->sink, WM_LOG_INFO, "resumed at step %" PRId64, t.state.step);
-            if (opts->on_resume)
-                opts->on_resume(opts->on_eval_ctx, t.state.step);
-        }
-    }
-    if ((st = loop(&t, result, err)) || (st = ensure_best(&t, err)))
+    loop = loop_of(&t);
+    if ((st = wmi_train_loop_resume(&loop, err)))
         goto done;
+    t.first_step = t.state.step;
+    if ((st = wmi_train_loop_run(&loop, &end, err)) || (st = ensure_best(&t, err)))
+        goto done;
+    result->stop = stop_of(&t, end);
+    if (result->stop == WMI_STOP_SATURATED)
+        result->saturated_bridge = saturated_bridge(&t);
+    result->seconds = t.state.seconds;
     result->steps = t.state.step;
     result->best_step = t.state.best_step;
     result->best_loss = t.state.best_loss;
