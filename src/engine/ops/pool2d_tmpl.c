@@ -69,13 +69,15 @@ static void maximum(const window *win, int64_t c, int n, const real *x, real *y,
 {
     const int cells = win->rows * win->cols;
     real most[LANES];
-    int32_t first[LANES] = {0};
-    for (int k = 0; k < n; k++)
+    int32_t first[LANES];
+    for (int k = 0; k < n; k++) {
         most[k] = x[win->at * c + k];
+        first[k] = 0;
+    }
     for (int cell = 1; cell < cells; cell++) {
         const real *v = x + cell_at(win, cell) * c;
         for (int k = 0; k < n; k++) {
-            const bool larger = v[k] > most[k] || v[k] != v[k];
+            const bool larger = (v[k] > most[k]) | (v[k] != v[k]); /* no branch: lanes */
             most[k] = larger ? v[k] : most[k];
             first[k] = larger ? cell : first[k];
         }
