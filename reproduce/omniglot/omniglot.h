@@ -13,10 +13,10 @@ enum { OMNIGLOT_METHODS = 3, OMNIGLOT_MAX_CELLS = 9 };
 
 typedef struct omniglot_job {
     omniglot_method method;
-    int64_t side;     /* the grid is side x side characters, d = side^2 */
-    char network[96]; /* of g and f_k */
+    int64_t side;        /* the grid is side x side characters, d = side^2 */
+    const char *network; /* of g and f_k */
     int64_t batch, iterations;
-    double lr, average;
+    double lr, clip, average;
     int64_t valid, test;  /* pairs that choose the step, and that estimate the information */
     int64_t probe_train;  /* representations that the probes are fitted to; `test` judge them */
     int64_t probe_passes; /* iterations of L-BFGS at most */

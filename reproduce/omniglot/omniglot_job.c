@@ -77,6 +77,7 @@ static wm_status fit(wm_embed **out, const omniglot_job *job, const wm_grid_pair
     o.iterations = job->iterations;
     o.lr = job->lr;
     o.warmup = job->iterations < 4000 ? job->iterations / 20 : 200;
+    o.clip = job->clip;
     o.average = job->average;
     o.valid = job->valid;
     o.seed = s->seed;

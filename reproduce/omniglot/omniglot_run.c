@@ -25,27 +25,31 @@ static const struct {
 enum { N_CITED = sizeof cited / sizeof *cited };
 
 typedef struct preset {
-    int sides;            /* 1 x 1, 2 x 2, ... up to this */
-    bool shallow;         /* one block only */
-    int64_t width, dense; /* times the side where `wider` */
-    bool wider;           /* widths grow with the side, as in the paper; else dense only */
-    int64_t batch[SIDES], iterations[SIDES];
-    double lr, average;
+    int sides;                    /* 1 x 1, 2 x 2, ... up to this */
+    const char *network[SIDES];   /* of g and f_k, for each side */
+    int64_t pairs, infonce_pairs; /* of a step */
+    int64_t batch; /* not 0: waymark samples of a step in their stead, as the paper counts */
+    int64_t iterations[SIDES], baseline_iterations[SIDES]; /* of the telescope, of the others */
+    double lr, clip, average;
     int64_t valid, test, probe_train, probe_passes;
     int64_t drawings, held_out;          /* drawings: of our own glyphs; 0: 20 */
     const int64_t *sizes;                /* of their alphabets, (9); NULL: those of Omniglot */
     double mi_limit[SIDES], probe_limit; /* of the checks: relative error, share of errors */
 } preset;
 
+/* Of each cell; what was tried is in docs/omniglot.md. */
+#define LAPTOP_CELL "stem 5/3 16, 16 down, 32 down, 64, max, dense 32"
+
 static const int64_t small_alphabets[OMNIGLOT_MAX_CELLS] = {3, 3, 2, 2, 2, 2, 2, 2, 2};
 
 static const preset presets[REPRODUCE_PRESETS] = {
     [REPRODUCE_SMOKE] = {.sides = 2,
-                         .shallow = true,
-                         .width = 8,
-                         .dense = 16,
-                         .batch = {64, 80, 80},
-                         .iterations = {40, 40, 40},
+                         .network = {"stem 5/3 8, 8 down, dense 16",
+                                     "stem 5/3 8, 8 down, dense 16, cells 2x2, join 32"},
+                         .pairs = 32,
+                         .infonce_pairs = 32,
+                         .iterations = {40, 40},
+                         .baseline_iterations = {40, 40},
                          .lr = 3e-3,
                          .average = 0.9,
                          .valid = 64,
@@ -58,11 +62,15 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .mi_limit = {2, 2, 2},
                          .probe_limit = 1},
     [REPRODUCE_LAPTOP] = {.sides = 3,
-                          .width = 32,
-                          .dense = 300,
-                          .batch = {256, 320, 320},
-                          .iterations = {20000, 12000, 6000},
-                          .lr = 1e-3,
+                          .network = {LAPTOP_CELL ", cells 1x1, join 64",
+                                      LAPTOP_CELL ", cells 2x2, join 160",
+                                      LAPTOP_CELL ", cells 3x3, join 288"},
+                          .pairs = 32,
+                          .infonce_pairs = 64,
+                          .iterations = {10000, 20000, 24000},
+                          .baseline_iterations = {10000, 5000, 5000},
+                          .lr = 2e-3,
+                          .clip = 0.1,
                           .average = 0.999,
                           .valid = 1000,
                           .test = 5000,
@@ -72,11 +80,15 @@ static const preset presets[REPRODUCE_PRESETS] = {
                           .mi_limit = {0.03, 0.05, 0.10},
                           .probe_limit = 0.03},
     [REPRODUCE_PAPER] = {.sides = 3,
-                         .width = 32,
-                         .dense = 300,
-                         .wider = true,
-                         .batch = {512, 512, 512},
+                         .network = {"stem 5/3 32, 32 down, 32, 64 down, 64, 64 down, 64, max, "
+                                     "dense 300",
+                                     "stem 5/3 64, 64 down, 64, 128 down, 128, 128 down, 128, "
+                                     "max, dense 600",
+                                     "stem 5/3 96, 96 down, 96, 192 down, 192, 192 down, 192, "
+                                     "max, dense 900"},
+                         .batch = 512,
                          .iterations = {200000, 200000, 200000},
+                         .baseline_iterations = {200000, 200000, 200000},
                          .lr = 1e-4,
                          .valid = 10000,
                          .test = 10000,
@@ -90,28 +102,23 @@ static const preset presets[REPRODUCE_PRESETS] = {
 
 static omniglot_job job_of(const preset *p, omniglot_method method, int64_t side)
 {
-    const int64_t w = p->wider ? p->width * side : p->width;
-    omniglot_job j = {.method = method,
-                      .side = side,
-                      .batch = p->batch[side - 1],
-                      .iterations = p->iterations[side - 1],
-                      .lr = p->lr,
-                      .average = p->average,
-                      .valid = p->valid,
-                      .test = p->test,
-                      .probe_train = p->probe_train,
-                      .probe_passes = p->probe_passes,
-                      .held_out = p->held_out};
+    const int64_t waymarks = method == OMNIGLOT_TRE ? side * side + 1 : 2;
+    const int64_t pairs = method == OMNIGLOT_INFONCE ? p->infonce_pairs : p->pairs;
 
-    if (p->shallow)
-        snprintf(j.network, sizeof j.network,
-                 "stem 5/3 %" PRId64 ", %" PRId64 " down, dense %" PRId64, w, w, p->dense);
-    else
-        snprintf(j.network, sizeof j.network,
-                 "stem 5/3 %" PRId64 ", %" PRId64 " down, %" PRId64 ", %" PRId64 " down, %" PRId64
-                 ", %" PRId64 " down, %" PRId64 ", max, dense %" PRId64,
-                 w, w, w, 2 * w, 2 * w, 2 * w, 2 * w, p->dense * side);
-    return j;
+    return (omniglot_job){.method = method,
+                          .side = side,
+                          .network = p->network[side - 1],
+                          .batch = p->batch ? p->batch : pairs * waymarks,
+                          .iterations = method == OMNIGLOT_TRE ? p->iterations[side - 1]
+                                                               : p->baseline_iterations[side - 1],
+                          .lr = p->lr,
+                          .clip = p->clip,
+                          .average = p->average,
+                          .valid = p->valid,
+                          .test = p->test,
+                          .probe_train = p->probe_train,
+                          .probe_passes = p->probe_passes,
+                          .held_out = p->held_out};
 }
 
 static void job_name(const omniglot_job *j, char *name, size_t size)
