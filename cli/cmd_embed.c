@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "commands.h"
+#include "waymark/columns.h"
 #include "waymark/embed.h"
 #include "waymark/generators.h"
 #include "waymark/read.h"
@@ -29,7 +30,8 @@ static const opt_row rows[] = {
      .name = "divide",
      .at = offsetof(embed_opts, divide),
      .arg = "D",
-     .help = "values of U are divided by it: 255 for bytes of pixels",
+     .help =
+         "values of U are divided by it, where the model does not know: 255 for bytes of pixels",
      .lo = 0,
      .hi = 1e300,
      .above = true,
@@ -42,20 +44,18 @@ static void defaults(void *opts)
     *(embed_opts *)opts = (embed_opts){.divide = NAN};
 }
 
-/* Rows of u as float, divided. Bytes of pixels would pass through the network and mean nothing:
- * they are refused unless --divide was given. */
-static wm_status take_rows(float *u, const wm_data *data, const wm_embed_info *info, cli_call *call,
-                           wm_error *err)
+/* A model that was fitted to images takes no bytes: they would pass through the network and mean
+ * nothing. */
+static wm_status check_pixels(const wm_data *data, const wm_embed_info *info, cli_call *call,
+                              wm_error *err)
 {
     const embed_opts *o = call->opts;
-    const double by = isnan(o->divide) ? 1 : o->divide, *x = wm_data_rows(data);
     const int64_t n = wm_data_count(data) * wm_data_dim(data);
+    const double *x = wm_data_rows(data);
     double most = 0;
 
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n; i++)
         most = fmax(most, fabs(x[i]));
-        u[i] = (float)(x[i] / by);
-    }
     if (isnan(o->divide) && info->u.height > 0 && most > 1)
         return cli_usage(call, err,
                          "%.100s: values reach %g, and pixels were fitted as 0 to 1: give --divide "
@@ -64,23 +64,95 @@ static wm_status take_rows(float *u, const wm_data *data, const wm_embed_info *i
     return WM_OK;
 }
 
-static wm_status represent(wm_data **out, const wm_embed *e, const wm_data *data, cli_call *call,
-                           wm_error *err)
-{
-    const int64_t n = wm_data_count(data);
-    float *u = malloc(sizeof *u * (size_t)(n * wm_data_dim(data))), *g = NULL;
+/* What the run holds, to be freed together. */
+typedef struct embed_run {
+    wm_embed *e;
     wm_embed_info info;
+    wm_columns *columns; /* as the model says itself, or by --divide */
+    bool knows;          /* the former */
+    wm_schema *schema;
+    wm_data *data, *g;
+} embed_run;
+
+static void free_run(embed_run *r)
+{
+    wm_data_free(r->g);
+    wm_data_free(r->data);
+    wm_schema_free(r->schema);
+    wm_columns_free(r->columns);
+    wm_embed_free(r->e);
+}
+
+/* The model: a file, or the run folder of `embed fit`. */
+static wm_status open_model(embed_run *r, cli_call *call, wm_error *err)
+{
+    const embed_opts *o = call->opts;
+    const char *given = call->args[0];
+    char path[CLI_PATH_SIZE];
+    struct stat is;
     wm_status st;
 
-    wm_embed_get_info(e, &info);
-    g = malloc(sizeof *g * (size_t)(n * info.features));
+    if (cli_model_path(path, given, "embed fit U V", NULL)) {
+        if (stat(given, &is) == 0 && S_ISDIR(is.st_mode))
+            return opt_fail(err,
+                            "%.120s is a folder without model.safetensors: name a model in it, "
+                            "such as tre-9.safetensors",
+                            given);
+        return cli_model_path(path, given, "embed fit U V", err);
+    }
+    if ((st = wm_embed_load(&r->e, path, err)) ||
+        (st = wm_columns_load(&r->columns, NULL, path, err)))
+        return st;
+    wm_embed_get_info(r->e, &r->info);
+    r->knows = r->columns != NULL;
+    if (!r->knows)
+        return wm_columns_divide(&r->columns, r->info.dim_u, isnan(o->divide) ? 1 : o->divide, err);
+    if (!isnan(o->divide))
+        return cli_usage(call, err, "--divide: %.120s knows itself how its columns are to be taken",
+                         given);
+    if (wm_columns_dim(r->columns) != r->info.dim_u)
+        return opt_fail(err,
+                        "%.120s: its columns of u are %" PRId64 ", those of the network "
+                        "%" PRId64 ": the file is damaged",
+                        path, wm_columns_dim(r->columns), r->info.dim_u);
+    return WM_OK;
+}
+
+/* Rows of u, with the columns and levels that the model knows. */
+static wm_status read_rows(embed_run *r, cli_call *call, wm_error *err)
+{
+    const char *schema = wm_columns_schema(r->columns);
+    wm_read_opts read;
+    wm_status st;
+
+    wm_read_opts_init(&read);
+    read.sink = call->sink;
+    if (!schema)
+        read.continuous = "all";
+    if ((st = schema ? wm_schema_parse(&r->schema, schema, err) : wm_schema_new(&r->schema, err)) ||
+        (st = wm_data_read(&r->data, call->args[1], r->schema, &read, err)))
+        return st;
+    if (wm_data_dim(r->data) != wm_columns_raw(r->columns))
+        return opt_fail(err, "%.100s has %" PRId64 " columns, the u of %.80s has %" PRId64,
+                        call->args[1], wm_data_dim(r->data), call->args[0],
+                        wm_columns_raw(r->columns));
+    return r->knows ? WM_OK : check_pixels(r->data, &r->info, call, err);
+}
+
+static wm_status represent(embed_run *r, wm_error *err)
+{
+    const int64_t n = wm_data_count(r->data), width = r->info.features;
+    float *u = malloc(sizeof *u * (size_t)(n * r->info.dim_u));
+    float *g = malloc(sizeof *g * (size_t)(n * width));
+    wm_status st;
+
     if (!u || !g)
         st = WM_ENOMEM;
-    else if (!(st = take_rows(u, data, &info, call, err)) &&
-             !(st = wm_embed_rows(e, n, u, g, err)) &&
-             !(st = wm_data_new(out, n, info.features, NULL, err)))
-        for (int64_t i = 0; i < n * info.features; i++)
-            wm_data_rows_mut(*out)[i] = (double)g[i];
+    else if (!(st = wm_columns_apply(r->columns, n, wm_data_rows(r->data), u, err)) &&
+             !(st = wm_embed_rows(r->e, n, u, g, err)) &&
+             !(st = wm_data_new(&r->g, n, width, NULL, err)))
+        for (int64_t i = 0; i < n * width; i++)
+            wm_data_rows_mut(r->g)[i] = (double)g[i];
     free(u);
     free(g);
     return st;
@@ -89,47 +161,24 @@ static wm_status represent(wm_data **out, const wm_embed *e, const wm_data *data
 static wm_status run(cli_call *call, wm_error *err)
 {
     const embed_opts *o = call->opts;
-    const char *model = call->args[0];
-    wm_data *data = NULL, *g = NULL;
-    wm_schema *schema = NULL;
-    wm_embed *e = NULL;
-    wm_embed_info info;
-    wm_read_opts read;
-    struct stat is;
+    embed_run r = {0};
     wm_status st;
 
     if (!o->out || !*o->out)
         return cli_usage(call, err, "-o FILE.npy is needed: where g(u) goes");
-    if (stat(model, &is) == 0 && S_ISDIR(is.st_mode))
-        return opt_fail(err, "%.120s is a folder: name a model in it, such as tre-9.safetensors",
-                        model);
-    wm_read_opts_init(&read);
-    read.continuous = "all";
-    read.sink = call->sink;
-    if ((st = wm_embed_load(&e, model, err)) || (st = wm_schema_new(&schema, err)) ||
-        (st = wm_data_read(&data, call->args[1], schema, &read, err)))
+    if ((st = open_model(&r, call, err)) || (st = read_rows(&r, call, err)) ||
+        (st = represent(&r, err)) || (st = wm_data_write_npy(r.g, o->out, err)))
         goto done;
-    wm_embed_get_info(e, &info);
-    if (wm_data_dim(data) != info.dim_u) {
-        st = opt_fail(err, "%.100s has %" PRId64 " columns, the u of %.80s has %" PRId64,
-                      call->args[1], wm_data_dim(data), model, info.dim_u);
-        goto done;
-    }
-    if ((st = represent(&g, e, data, call, err)) || (st = wm_data_write_npy(g, o->out, err)))
-        goto done;
-    wm_summary_text(call->summary, "model", model);
+    wm_summary_text(call->summary, "model", call->args[0]);
     wm_summary_text(call->summary, "input", call->args[1]);
     wm_summary_text(call->summary, "output", o->out);
-    wm_summary_integer(call->summary, "n", wm_data_count(data));
-    wm_summary_integer(call->summary, "features", info.features);
+    wm_summary_integer(call->summary, "n", wm_data_count(r.data));
+    wm_summary_integer(call->summary, "features", r.info.features);
     if (cli_shows_tables(call))
-        printf("%s: %" PRId64 " rows of %" PRId64 " features\n", o->out, wm_data_count(data),
-               info.features);
+        printf("%s: %" PRId64 " rows of %" PRId64 " features\n", o->out, wm_data_count(r.data),
+               r.info.features);
 done:
-    wm_data_free(g);
-    wm_data_free(data);
-    wm_schema_free(schema);
-    wm_embed_free(e);
+    free_run(&r);
     return st;
 }
 
@@ -139,12 +188,17 @@ const cli_command cmd_embed = {
     .arguments = "MODEL U",
     .min_args = 2,
     .max_args = 2,
-    .details = "MODEL is a file of `waymark reproduce omniglot -o DIR`, such as "
-               "DIR/tre-9.safetensors, or\n"
-               "one that wm_embed_save() wrote. U has the columns (or pixels) that the model was "
-               "fitted on.",
-    .examples = "waymark embed omniglot/tre-9.safetensors test/u.npy --divide 255 -o g.npy\n"
-                "waymark probe g.npy test/labels.npy",
+    .details =
+        "MODEL is a run folder of `waymark embed fit U V -o DIR`, a file of `waymark reproduce\n"
+        "omniglot -o DIR`, such as DIR/tre-9.safetensors, or one that wm_embed_save() wrote. "
+        "U has the\n"
+        "columns (or pixels) that the model was fitted on; a run of `embed fit` knows itself "
+        "how they\n"
+        "are to be scaled.",
+    .examples =
+        "waymark embed fit left.npy right.npy -o run && waymark embed run left.npy -o g.npy\n"
+        "waymark embed omniglot/tre-9.safetensors test/u.npy --divide 255 -o g.npy\n"
+        "waymark probe g.npy test/labels.npy",
     .rows = rows,
     .opts_size = sizeof(embed_opts),
     .defaults = defaults,

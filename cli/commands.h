@@ -12,6 +12,7 @@ extern const cli_command cmd_data_omniglot;
 extern const cli_command cmd_demo;
 extern const cli_command cmd_ebm;
 extern const cli_command cmd_embed;
+extern const cli_command cmd_embed_fit;
 extern const cli_command cmd_loglik;
 extern const cli_command cmd_mi;
 extern const cli_command cmd_probe;

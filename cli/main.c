@@ -14,6 +14,7 @@ static const cli_command *const table[] = {
     &cmd_loglik,
     &cmd_sample,
     &cmd_embed,
+    &cmd_embed_fit,
     &cmd_probe,
     &cmd_data,
     &cmd_data_mnist,

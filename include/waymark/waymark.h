@@ -4,6 +4,7 @@
 #define WAYMARK_WAYMARK_H
 
 #include "waymark/apply.h"
+#include "waymark/columns.h"
 #include "waymark/data.h"
 #include "waymark/embed.h"
 #include "waymark/generators.h"

@@ -8,21 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "omniglot.h"
+#include "omniglot_figure.h"
 
-enum { SIDES = 3, MAX_JOBS = SIDES * OMNIGLOT_METHODS };
-
-/* Test accuracy of linear probes for d = 1, 4, 9 in Ozair et al. 2019, as the paper cites them. */
-static const struct {
-    const char *name;
-    double accuracy[SIDES];
-} cited[] = {
-    {"WPC", {1.000, 0.989, 0.794}},
-    {"CPC", {0.986, 0.976, 0.674}},
-    {"WPC, MLP", {0.980, 0.919, 0.581}},
-    {"CPC, MLP", {0.964, 0.467, 0.135}},
-};
-enum { N_CITED = sizeof cited / sizeof *cited };
+enum { SIDES = OMNIGLOT_SIDES, MAX_JOBS = SIDES * OMNIGLOT_METHODS };
 
 typedef struct preset {
     int sides;                    /* 1 x 1, 2 x 2, ... up to this */
@@ -45,7 +33,7 @@ static const int64_t small_alphabets[OMNIGLOT_MAX_CELLS] = {3, 3, 2, 2, 2, 2, 2,
 static const preset presets[REPRODUCE_PRESETS] = {
     [REPRODUCE_SMOKE] = {.sides = 2,
                          .network = {"stem 5/3 8, 8 down, dense 16",
-                                     "stem 5/3 8, 8 down, dense 16, cells 2x2, join 32"},
+                                     "stem 5/3 8, 8 down, dense 16, cells 2x2, join 16"},
                          .pairs = 32,
                          .infonce_pairs = 32,
                          .iterations = {40, 40},
@@ -246,104 +234,18 @@ static wm_status fill_table(wm_table **out, const omniglot_job *jobs, const omni
         wm_table_real(*out, o[i].info.seconds, 0);
         if (i + 1 < n && jobs[i + 1].side == jobs[i].side)
             continue;
-        for (int c = 0; c < N_CITED; c++) { /* after the last row of a d: what others had */
+        for (int c = 0; c < OMNIGLOT_CITED; c++) { /* after the last row of a d: what others had */
             char name[48];
 
-            snprintf(name, sizeof name, "%s (%s)", cited[c].name, note);
+            snprintf(name, sizeof name, "%s (%s)", omniglot_cited[c].name, note);
             wm_table_integer(*out, jobs[i].side * jobs[i].side);
             wm_table_text(*out, name);
             for (int k = 0; k < 3; k++)
                 wm_table_text(*out, "");
-            percent_cell(*out, cited[c].accuracy[jobs[i].side - 1]);
+            percent_cell(*out, omniglot_cited[c].accuracy[jobs[i].side - 1]);
             wm_table_text(*out, "");
             wm_table_text(*out, "");
         }
-    }
-    return WM_OK;
-}
-
-/* One method's numbers over d into a panel. */
-static void add_series(wm_panel *panel, const omniglot_job *jobs, const omniglot_outcome *o, int n,
-                       omniglot_method method, bool accuracy, wm_colour colour)
-{
-    static const char *const names[OMNIGLOT_METHODS] = {"TRE", "single ratio", "InfoNCE"};
-    double x[SIDES], y[SIDES], lo[SIDES], hi[SIDES];
-    int64_t found = 0;
-
-    for (int i = 0; i < n; i++)
-        if (jobs[i].method == method) {
-            x[found] = (double)(jobs[i].side * jobs[i].side);
-            y[found] = accuracy ? o[i].probe.value : o[i].mi.value;
-            lo[found] = accuracy ? o[i].probe.lo : o[i].mi.lo;
-            hi[found] = accuracy ? o[i].probe.hi : o[i].mi.hi;
-            found++;
-        }
-    if (found)
-        wm_panel_series(panel, &(wm_series){.name = names[method],
-                                            .mark = WM_MARK_ERROR_BARS,
-                                            .colour = colour,
-                                            .n = found,
-                                            .x = x,
-                                            .y = y,
-                                            .lo = lo,
-                                            .hi = hi});
-}
-
-static const wm_colour colours[OMNIGLOT_METHODS] = {WM_COLOUR_VERMILION, WM_COLOUR_BLUE,
-                                                    WM_COLOUR_GREEN};
-static const wm_colour cited_colours[N_CITED] = {WM_COLOUR_PURPLE, WM_COLOUR_ORANGE, WM_COLOUR_GREY,
-                                                 WM_COLOUR_SKY};
-
-static wm_status draw(reproduce_result *out, const omniglot_job *jobs, const omniglot_outcome *o,
-                      int n, const char *note, wm_error *err)
-{
-    static const double d[SIDES] = {1, 4, 9};
-    double truth[SIDES], at[SIDES];
-    int64_t sides = 0;
-    wm_panel *panel;
-    wm_figure *f;
-    wm_status st = wm_figure_new(&f, "omniglot", "Pairs of grids of characters", err);
-
-    if (st)
-        return st;
-    out->figures[out->n_figures++] = f;
-    for (int i = 0; i < n; i++)
-        if (!i || jobs[i].side != jobs[i - 1].side) {
-            at[sides] = (double)(jobs[i].side * jobs[i].side);
-            truth[sides++] = o[i].truth;
-        }
-    wm_figure_panel_size(f, 560, 460);
-    panel = wm_figure_panel(f, "Mutual information");
-    wm_panel_legend(panel, WM_LEGEND_TOP_LEFT);
-    wm_panel_axes(panel, "d, characters in a grid", "estimate (nats)", 0);
-    wm_panel_x_ticks(panel, d, NULL, SIDES);
-    wm_panel_series(panel, &(wm_series){.name = "truth",
-                                        .mark = WM_MARK_LINE_POINTS,
-                                        .colour = WM_COLOUR_BLACK,
-                                        .dashed = true,
-                                        .n = sides,
-                                        .x = at,
-                                        .y = truth});
-    for (int m = 0; m < OMNIGLOT_METHODS; m++)
-        add_series(panel, jobs, o, n, (omniglot_method)m, false, colours[m]);
-    panel = wm_figure_panel(f, "Characters read off g(u) by linear probes");
-    wm_panel_axes(panel, "d, characters in a grid", "test accuracy", 0);
-    wm_panel_legend(panel, WM_LEGEND_BOTTOM_LEFT);
-    wm_panel_x_ticks(panel, d, NULL, SIDES);
-    wm_panel_y_range(panel, 0, 1.02);
-    for (int m = 0; m < OMNIGLOT_METHODS; m++)
-        add_series(panel, jobs, o, n, (omniglot_method)m, true, colours[m]);
-    for (int c = 0; c < N_CITED; c++) {
-        char name[48];
-
-        snprintf(name, sizeof name, "%s (%s)", cited[c].name, note);
-        wm_panel_series(panel, &(wm_series){.name = name,
-                                            .mark = WM_MARK_LINE_POINTS,
-                                            .colour = cited_colours[c],
-                                            .dashed = true,
-                                            .n = SIDES,
-                                            .x = d,
-                                            .y = cited[c].accuracy});
     }
     return WM_OK;
 }
@@ -410,7 +312,7 @@ wm_status reproduce_omniglot(reproduce_result *out, const reproduce_settings *se
         add_row(out->summary, &jobs[i], &outcomes[i]);
     out->doubt = !add_checks(out->summary, p, jobs, outcomes, n);
     if (!(st = fill_table(&out->table, jobs, outcomes, n, note, err)))
-        st = draw(out, jobs, outcomes, n, note, err);
+        st = omniglot_figure(out, jobs, outcomes, n, note, err);
 done:
     wm_alphabets_free(alphabets);
     return st;

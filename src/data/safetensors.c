@@ -485,6 +485,18 @@ const char *wmi_safetensors_meta(const wmi_safetensors *s, const char *key)
     return json_string_value(json_object_get(json_object_get(s->root, META), key));
 }
 
+int64_t wmi_safetensors_pairs(const wmi_safetensors *s, wmi_st_pair *pairs)
+{
+    json_t *meta = json_object_get(s->root, META);
+    int64_t n = 0;
+
+    for (void *i = json_object_iter(meta); i; i = json_object_iter_next(meta, i), n++)
+        if (pairs)
+            pairs[n] = (wmi_st_pair){json_object_iter_key(i),
+                                     json_string_value(json_object_iter_value(i))};
+    return n;
+}
+
 wm_status wmi_safetensors_need(const wmi_st_tensor **out, const wmi_safetensors *s,
                                const char *name, wmi_st_dtype dtype, int rank, const int64_t *dim,
                                wm_error *err)

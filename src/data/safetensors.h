@@ -67,6 +67,8 @@ int64_t wmi_safetensors_count(const wmi_safetensors *s);
 const wmi_st_tensor *wmi_safetensors_at(const wmi_safetensors *s, int64_t i); /* in file order */
 const wmi_st_tensor *wmi_safetensors_find(const wmi_safetensors *s, const char *name); /* or NULL */
 const char *wmi_safetensors_meta(const wmi_safetensors *s, const char *key);           /* or NULL */
+/* All metadata into pairs, if that is not NULL; how many there are. */
+int64_t wmi_safetensors_pairs(const wmi_safetensors *s, wmi_st_pair *pairs);
 
 /* Tensor `name`, which must have this type and shape; a negative entry of dim takes any size. */
 WM_MUST_CHECK wm_status wmi_safetensors_need(const wmi_st_tensor **out, const wmi_safetensors *s,

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""test_embed_command.py WAYMARK: `waymark reproduce omniglot`, `embed` and `probe` from outside: what they
-print, what they leave, what they refuse. The numbers are tested in tests/estimators."""
+"""test_embed_command.py WAYMARK: `waymark reproduce omniglot`, `embed`, `embed fit` and `probe` from outside:
+what they print, what they leave, what they refuse. The numbers are tested in tests/estimators."""
 
 import json
 import math
 import os
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -94,6 +95,177 @@ class Probe(Case):
         self.refused("has the label 'up', which y.csv has not", "probe", "x.csv", "y.csv", "x.csv", "other.csv")
         self.refused("need their labels", "probe", "x.csv", "y.csv", "x.csv", code=2)
         self.refused("missing.csv", "probe", "missing.csv", "y.csv")
+
+
+class Fit(Case):
+    """`embed fit`: a person's own pairs."""
+
+    def gaussian(self, n="4000", mi="1"):
+        made = self.run_it("data", "gaussian", "--dx", "2", "--dy", "2", "--mi", mi, "-n", n, "-o", "g", "-q")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return "g/u.npy", "g/v.npy"
+
+    def put_images(self, name, n, side, draw):
+        """Bytes as (n, side, side): a bright cell out of four, told by draw(i)."""
+        half = side // 2
+        pixels = bytearray(n * side * side)
+        for i in range(n):
+            cell = draw(i)
+            for y in range(half):
+                at = (i * side + cell // 2 * half + y) * side + cell % 2 * half
+                pixels[at:at + half] = bytes([200]) * half
+        head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({n}, {side}, {side}), }}"
+        head += " " * (-(len(head) + 11) % 64) + "\n"
+        with open(self.path(name), "wb") as f:
+            f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + pixels)
+        return name
+
+    def test_gaussian_pairs(self):
+        u, v = self.gaussian("10000")
+        got = self.json_of("embed", "fit", u, v, "--iterations", "800", "-o", "run")
+        self.assertEqual((got["n_train"], got["n_valid"], got["n_test"]), (8000, 1000, 1000))
+        self.assertEqual((got["command"], got["model"], got["objective"]), ("embed fit", "separable", "logistic"))
+        # 5 standard errors of 1,000 pairs, and a tenth of a nat for the fit
+        self.assertLess(abs(got["mi"] - 1), 5 * got["mi_se"] + 0.1)
+        self.assertTrue(0.01 < got["mi_se"] < 0.06)  # about the root of 4 columns' variances over 1,000
+        self.assertEqual(len(got["bridges"]), 2)
+        self.assertAlmostEqual(sum(b["mean_log_ratio"] for b in got["bridges"]), got["mi"])
+        for b in got["bridges"]:
+            self.assertTrue(0.5 < b["loss"] < 2 * math.log(2) and 0.5 < b["accuracy"] < 1)
+        self.assertEqual((got["verdict"], got["units"]), ("trust", "nats"))
+        with open(self.path("run", "summary.json")) as f:
+            self.assertEqual(json.load(f), got)
+        with open(self.path("run", "metrics.jsonl")) as f:
+            lines = [json.loads(line) for line in f]
+        self.assertEqual([line["step"] for line in lines], list(range(40, 801, 40)))
+        for name in ("config.json", "model.safetensors", "report.html"):
+            self.assertTrue(os.path.exists(self.path("run", name)), name)
+        bits = self.json_of("embed", "fit", u, v, "--iterations", "800", "--bits")
+        self.assertAlmostEqual(bits["mi"] * math.log(2), got["mi"], places=9)
+        # g(u) by the run: the probe reads the sign of u's first column off it
+        made = self.json_of("embed", "run", u, "-o", "g.npy")
+        self.assertEqual((made["n"], made["features"]), (10000, got["features"]))
+
+    def test_infonce_says_at_most_the_log_of_its_group(self):
+        u, v = self.gaussian(mi="4")
+        got = self.json_of("embed", "fit", u, v, "--objective", "infonce", "--iterations", "300", "--batch", "32",
+                           "--average", "0.9")
+        self.assertAlmostEqual(got["most"], math.log(16))
+        self.assertLess(got["mi"], math.log(16))
+        self.assertGreater(got["mi"], 0.8 * math.log(16))  # the truth, 4, is far above
+        self.assertEqual([b["k"] for b in got["bridges"]], [0])
+
+    def discrete(self, n=4000):
+        """Two columns of four words each; a column of v names that of u in 3 of 4 rows."""
+        draw, words = random.Random(7), ["ash", "elm", "fir", "oak"]
+        u, v = [["a", "b"]], [["c", "d"]]
+        for _ in range(n):
+            row = [draw.randrange(4) for _ in range(2)]
+            u.append([words[k] for k in row])
+            v.append([words[k] if draw.random() < 0.75 else words[(k + draw.randrange(1, 4)) % 4] for k in row])
+        self.put("u.csv", u)
+        self.put("v.csv", v)
+        # per column: log 4 less the entropy of (3/4, 1/12, 1/12, 1/12)
+        return 2 * (math.log(4) + 0.75 * math.log(0.75) + 0.25 * math.log(1 / 12))
+
+    def test_discrete_pairs(self):
+        truth = self.discrete()
+        got = self.json_of("embed", "fit", "u.csv", "v.csv", "--iterations", "600", "-o", "run")
+        self.assertEqual((got["dim_u"], got["dim_v"], got["blocks"], len(got["bridges"])), (2, 2, 2, 2))
+        self.assertLess(abs(got["mi"] - truth), 5 * got["mi_se"] + 0.1)
+        one = self.json_of("embed", "fit", "u.csv", "v.csv", "--blocks", "1", "--iterations", "10")
+        self.assertEqual((one["blocks"], len(one["bridges"])), (1, 1))
+        # the run knows the words, whatever their order in another file
+        self.put("few.csv", [["a", "b"], ["oak", "ash"], ["elm", "fir"]])
+        self.assertEqual(self.json_of("embed", "run", "few.csv", "-o", "g.npy")["n"], 2)
+        self.put("new.csv", [["a", "b"], ["oak", "beech"]])
+        self.refused("beech", "embed", "run", "new.csv", "-o", "g.npy")
+        self.refused("knows itself", "embed", "run", "few.csv", "--divide", "2", "-o", "g.npy", code=2)
+
+    def test_images(self):
+        draw = random.Random(3)
+        cells = [draw.randrange(4) for _ in range(600)]
+        u = self.put_images("u.npy", 600, 12, lambda i: cells[i])
+        v = self.put_images("v.npy", 600, 12, lambda i: (cells[i] + 1) % 4)
+        small = ("--network", "stem 3/1 4, 4 down, dense 8", "--batch", "64", "--lr", "0.01", "--average", "0.9")
+        self.refused("values reach 200", "embed", "fit", u, v, *small, code=2)
+        got = self.json_of("embed", "fit", u, v, "--divide", "255", "--iterations", "150", *small, "-o", "run")
+        self.assertEqual((got["blocks"], got["features"], got["dim_u"]), (4, 8, 144))
+        self.assertGreater(got["mi"], 0.5)  # the truth is log 4
+        self.assertEqual(self.json_of("embed", "run", u, "-o", "g.npy")["features"], 8)
+        bands = self.json_of("embed", "fit", u, v, "--divide", "255", "--iterations", "2", *small, "--blocks", "3",
+                             "--bridges", "2")
+        self.assertEqual((bands["blocks"], len(bands["bridges"])), (3, 2))
+        plain = self.json_of("embed", "fit", u, v, "--image", "12x12,no", "--integer", "all", "--iterations", "2",
+                             "--network", "stem 3/1 4, 4 down, dense 8", "--features", "8", "--divide", "255")
+        self.assertEqual(plain["blocks"], 144)
+        self.refused("no image of 7 x 7", "embed", "fit", u, v, "--image", "7x7")
+        self.refused("height x width is wanted", "embed", "fit", u, v, "--image", "7by7", code=2)
+        self.refused("--blocks '5x99'", "embed", "fit", u, v, "--blocks", "5x99", "--divide", "255", code=2)
+
+    def test_a_stopped_run_ends_in_the_same_bits(self):
+        u, v = self.gaussian("2000")
+        settings = ("--iterations", "1500", "--batch", "128", "--width", "32", "--features", "16")
+        whole = self.json_of("embed", "fit", u, v, *settings, "-o", "whole")
+        part = self.json_of("embed", "fit", u, v, *settings, "-o", "part", "--time-limit", "0.2s", "--checkpoint", "0")
+        self.assertFalse(part["finished"])
+        self.assertLess(part["steps"], 1500)
+        self.assertEqual(part["verdict"], "doubt")
+        on = self.json_of("embed", "fit", u, v, "-o", "part", "--resume")
+        self.assertTrue(on["finished"])
+        self.assertEqual((on["mi"], on["bridges"]), (whole["mi"], whole["bridges"]))
+        models, losses = [], []
+        for run in ("whole", "part"):
+            with open(self.path(run, "model.safetensors"), "rb") as f:
+                models.append(f.read())
+            with open(self.path(run, "metrics.jsonl")) as f:
+                lines = [json.loads(line) for line in f]
+            losses.append([(x["step"], x["valid_loss"]) for x in lines if x["step"] % 75 == 0])  # and where it stopped
+        self.assertEqual(*models)
+        self.assertEqual(*losses)
+        self.assertEqual(len(losses[0]), 20)
+        again = self.json_of("embed", "fit", u, v, "-o", "part", "--resume")  # nothing is left to do
+        self.assertEqual(again["mi"], whole["mi"])
+        self.refused("part", "embed", "fit", u, v, "-o", "part")
+
+    def test_a_table_is_printed(self):
+        u, v = self.gaussian("500")
+        done = self.run_it("embed", "fit", u, v, "--iterations", "20")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for words in ("I(u; v) = ", "from 50 test pairs; 400 trained it, 50 chose step", "2 bridges, logistic",
+                      "ok   finished"):
+            self.assertIn(words, done.stdout)
+
+    def test_what_is_refused(self):
+        draw = random.Random(5)
+        x = [[draw.gauss(0, 1), draw.gauss(0, 1)] for _ in range(100)]
+        u = self.put("u.csv", x)
+        v = self.put("v.csv", x[1:] + x[:1])
+        fit = ("embed", "fit", u)
+        self.refused("u.csv has 100 rows and short.csv has 9: row i of U and row i of V are a pair", *fit,
+                     self.put("short.csv", x[:9]))
+        self.refused("1 pair: 1 to train on", "embed", "fit", self.put("a.csv", [[1.5]]), self.put("b.csv", [[2.5]]))
+        self.refused("100 pairs: 98 to train on", *fit, v, "--held-out", "0.02")
+        holed = self.put("holed.csv", [*x[:6], [0.5, "nan"], *x[7:]])
+        self.refused("holed.csv: line 7, column 2", *fit, holed)
+        self.refused("would shift its partners", *fit, holed, "--missing", "drop", code=2)
+        self.assertEqual(self.run_it(*fit, holed, "--missing", "mean", "--iterations", "2", "-q").returncode, 0)
+        self.refused("inf", *fit, self.put("inf.csv", [*x[:6], [0.5, "inf"], *x[7:]]))
+        self.refused("flat.csv: column 2 is constant (3)", *fit, self.put("flat.csv", [[r[0], 3] for r in x]),
+                     "--continuous", "all")
+        for blocks in ("0", "3", "1,2", "1,0", "2x1", "1,", "a", "+1"):
+            self.refused(f"--blocks '{blocks}': v has 2 columns", *fit, v, "--blocks", blocks, code=2)
+        self.refused("--network is for images", *fit, v, "--network", "dense 3", code=2)
+        self.refused("--divide is for images", *fit, v, "--divide", "3", code=2)
+        self.refused("has one bridge, not 2", *fit, v, "--objective", "infonce", "--bridges", "2", code=2)
+        self.refused("lower --batch or raise --held-out", *fit, v, "--objective", "infonce", code=2)
+        self.refused("cannot both be standard input", "embed", "fit", "-", "-", code=2)
+        self.refused("nowhere.csv", *fit, "nowhere.csv")
+        self.refused("takes U V", *fit, code=2)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([WAYMARK, *fit, v, "--iterations", "2", "--json", "-q"], cwd=self.folder,
+                                  stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 1)
 
 
 class Omniglot(Case):

@@ -37,6 +37,7 @@ static void what_is_written_is_read(void **state)
 {
     const int64_t live = wmi_alloc_live();
     wmi_safetensors *s;
+    wmi_st_pair pairs[2];
     wm_error err;
 
     (void)state;
@@ -63,6 +64,10 @@ static void what_is_written_is_read(void **state)
     assert_string_equal(wmi_safetensors_meta(s, "schema"), "1");
     assert_string_equal(wmi_safetensors_meta(s, "columns"), meta[1].value);
     assert_null(wmi_safetensors_meta(s, "none"));
+    assert_int_equal(wmi_safetensors_pairs(s, NULL), 2);
+    assert_int_equal(wmi_safetensors_pairs(s, pairs), 2);
+    assert_string_equal(pairs[1].key, "columns");
+    assert_string_equal(pairs[1].value, meta[1].value);
     assert_null(wmi_safetensors_find(s, "__metadata__"));
     wmi_safetensors_close(s);
     wmi_safetensors_close(NULL);

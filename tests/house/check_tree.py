@@ -33,7 +33,7 @@ HEADER_ROOM = {
     "waymarks": "waymarks", "model": "nn", "train": "train", "sample": "sample",
     "ratio": "estimators", "mi": "estimators", "ebm": "estimators", "report": "report",
     "generators": "data", "images": "data", "apply": "estimators", "weights": "estimators", "study": "estimators", "read": "data",
-    "probe": "estimators", "embed": "estimators",
+    "probe": "estimators", "embed": "estimators", "columns": "estimators",
 }
 
 # Folders that see the public headers and their own files, nothing private.
