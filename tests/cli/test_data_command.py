@@ -249,6 +249,21 @@ class Images(unittest.TestCase):
         self.fails(("glyphs", "--grid", "two"), "--grid", 2)
         self.fails(("glyphs", "--held-out", 20), "20 of 20 drawings held out")
 
+    def test_held_out_drawings_are_in_unseen_alone(self):
+        out, drawn = self.path("h"), {}
+        done = run("glyphs", "--held-out", 4, "--train", 3000, "--valid", 800, "--test", 800, "--unseen", 800, "-o", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for split in ("train", "valid", "test", "unseen"):
+            drawn[split] = set()
+            for name in ("u", "v"):
+                pixels = read_bytes(os.path.join(out, split, name + ".npy"))[1]
+                drawn[split] |= {pixels[i:i + 784] for i in range(0, len(pixels), 784)}
+        # 55 characters of 20 drawings: 880 may be trained on, 220 are held out; so many draws meet nearly all
+        self.assertTrue(850 < len(drawn["train"]) <= 880 and 200 < len(drawn["unseen"]) <= 220)
+        self.assertFalse(drawn["unseen"] & (drawn["train"] | drawn["valid"] | drawn["test"]))
+        self.assertEqual(run("glyphs", "--train", 5, "--valid", 5, "--test", 5, "-o", self.path("all")).returncode, 0)
+        self.assertFalse(os.path.exists(self.path("all", "unseen")))
+
     def test_omniglot(self):
         maker = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "data", "omniglot_files.py")
         subprocess.run([sys.executable, "-B", maker, self.folder.name], check=True)
