@@ -4,9 +4,9 @@
  *     setup NAME [THREADS]   build the step of that row of the table, for its number of threads
  *     step K       run K steps: {"seconds": ...}
  *     score        the scalar that the last step differentiated: {"value": ...}
- *     sgemm        this machine's limit, 1024 x 1024 x 1024: {"gflops": ...}
- *     peak         memory of this process and of the planned block: {"peak_kb": ...}
- *     quit
+ *     save FILE    parameters, and the rows that they see, as safetensors, for the peer to start
+ * from sgemm        this machine's limit, 1024 x 1024 x 1024: {"gflops": ...} peak         memory
+ * of this process and of the planned block: {"peak_kb": ...} quit
  *
  * bench_ours THREADS. While it waits for a command nothing runs, so the peer has both cores. */
 #include <inttypes.h>
@@ -18,8 +18,10 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "data/safetensors.h"
 #include "engine/backend/blas.h"
 #include "engine/program.h"
+#include "estimators/model_file.h"
 #include "loss/loss.h"
 #include "nn/bridge_model.h"
 #include "noise/flow.h"
@@ -35,6 +37,7 @@ typedef struct bench_row {
     void (*model)(wmi_model *model);
     int64_t n;       /* rows for each bridge, half of them of the numerator */
     bool input_only; /* gradient of the summed log-ratios for x; else a training step */
+    int64_t pairs;   /* rows of u, which serve numerator and denominator of every bridge; 0: none */
     void (*flow)(wmi_noise_opts *opts); /* instead of a model: a step of maximum likelihood */
 } bench_row;
 
@@ -46,6 +49,11 @@ typedef struct bench {
     wmi_node *loss;
     wmi_adam *adam;
     float *theta, *grad;
+    struct {
+        const char *name;
+        int64_t rows, dim;
+        float *at;
+    } input[2]; /* "x", and "u" where the model has one */
 } bench;
 
 static void mnist_paper(wmi_model *model)
@@ -72,6 +80,26 @@ static void mlp_table(wmi_model *model)
     model->mlp.blocks = 2;
 }
 
+/* SpatialMultiOmniglot with the widths of the authors' code: n x n characters, a bridge for each.
+ */
+static void omniglot(wmi_model *model, int64_t n)
+{
+    wmi_model_init(model, n * n, 784 * n * n);
+    model->dim_u = model->dim;
+    model->terms = WMI_TERM_SEPARABLE;
+    wmi_separable_omniglot(&model->separable, n, 32);
+}
+
+static void omniglot_1(wmi_model *model)
+{
+    omniglot(model, 1);
+}
+
+static void omniglot_4(wmi_model *model)
+{
+    omniglot(model, 2);
+}
+
 static void image_flow(wmi_noise_opts *opts)
 {
     *opts = (wmi_noise_opts){.kind = WMI_NOISE_FLOW,
@@ -88,12 +116,14 @@ static void image_flow(wmi_noise_opts *opts)
 }
 
 static const bench_row rows[] = {
-    {"train_mnist_paper", mnist_paper, 10, false, NULL},
-    {"inputgrad_mnist_paper", mnist_paper, 10, true, NULL},
-    {"train_laptop", laptop, 32, false, NULL},
-    {"train_quadratic_320", quadratic_320, 226, false, NULL},
-    {"train_mlp_table", mlp_table, 408, false, NULL},
-    {"train_flow", NULL, 256, false, image_flow},
+    {"train_mnist_paper", mnist_paper, 10, false, 0, NULL},
+    {"inputgrad_mnist_paper", mnist_paper, 10, true, 0, NULL},
+    {"train_laptop", laptop, 32, false, 0, NULL},
+    {"train_quadratic_320", quadratic_320, 226, false, 0, NULL},
+    {"train_mlp_table", mlp_table, 408, false, 0, NULL},
+    {"train_omniglot_1", omniglot_1, 128, false, 64, NULL},
+    {"train_omniglot_4", omniglot_4, 32, false, 16, NULL},
+    {"train_flow", NULL, 256, false, 0, image_flow},
 };
 
 static double now(void)
@@ -199,12 +229,33 @@ done:
     return st;
 }
 
+/* Normal numbers into the inputs of a compiled program. */
+static wm_status fill_inputs(bench *b, const wmi_model *model, const bench_row *row, wm_error *err)
+{
+    const int64_t rows_of[2] = {model->bridges * row->n, row->pairs};
+    const int64_t dim[2] = {model->dim, model->dim_u};
+
+    for (int i = 0; i < 1 + (row->pairs > 0); i++) {
+        const wmi_rng rng = wmi_rng_make(1, i ? "bench u" : "bench");
+        const char *name = i ? "u" : "x";
+        void *at;
+        wm_status st = wmi_program_input(b->program, name, &at, err);
+
+        if (st)
+            return st;
+        wmi_rng_normal_f32(&rng, 0, rows_of[i] * dim[i], at);
+        b->input[i].name = name;
+        b->input[i].rows = rows_of[i];
+        b->input[i].dim = dim[i];
+        b->input[i].at = at;
+    }
+    return WM_OK;
+}
+
 static wm_status bench_open(bench *b, const bench_row *row, wm_error *err)
 {
-    const wmi_rng rng = wmi_rng_make(1, "bench");
     wmi_model model;
-    wmi_node *x, *scores;
-    void *in;
+    wmi_node *x, *u = NULL, *scores;
     wm_status st;
 
     if (row->flow)
@@ -219,8 +270,10 @@ static wm_status bench_open(bench *b, const bench_row *row, wm_error *err)
     wmi_params_init(b->params, 1, WMI_F32, b->theta);
 
     x = wmi_input(b->graph, "x", 2, (int64_t[]){model.bridges * row->n, model.dim});
+    if (row->pairs)
+        u = wmi_input(b->graph, "u", 2, (int64_t[]){row->pairs, model.dim_u});
     scores = wmi_model_build(b->graph, "", &model,
-                             &(wmi_model_inputs){.layout = WMI_ROWS_GROUPED, .x = x});
+                             &(wmi_model_inputs){.layout = WMI_ROWS_GROUPED, .x = x, .u = u});
     b->loss = row->input_only
                   ? wmi_sum(b->graph, scores, WMI_ALL_AXES)
                   : wmi_loss_bridges(b->graph, WMI_LOGISTIC, scores, NULL, row->n / 2, NULL);
@@ -240,10 +293,26 @@ static wm_status bench_open(bench *b, const bench_row *row, wm_error *err)
          (st = adam_new(&b->adam, b->params, err))))
         return st;
     wmi_program_bind(b->program, b->theta, b->grad);
-    if ((st = wmi_program_input(b->program, "x", &in, err)))
+    return fill_inputs(b, &model, row, err);
+}
+
+static wm_status bench_save(const bench *b, const char *path, wm_error *err)
+{
+    const int64_t n = wmi_params_entries(b->params);
+    int64_t count = 0;
+    wmi_st_tensor *t;
+    wm_status st = wmi_alloc(&t, n + 2, sizeof *t, "tensors", err);
+
+    if (st)
         return st;
-    wmi_rng_normal_f32(&rng, 0, model.bridges * row->n * model.dim, in);
-    return WM_OK;
+    for (int64_t i = 0; i < n; i++)
+        t[count++] = wmi_tensor_of_param(b->params, i, WMI_ST_F32, b->theta);
+    for (int i = 0; i < 2 && b->input[i].name; i++)
+        t[count++] = (wmi_st_tensor){
+            b->input[i].name, WMI_ST_F32, 2, {b->input[i].rows, b->input[i].dim}, b->input[i].at};
+    st = wmi_safetensors_write(path, t, count, NULL, 0, err);
+    wmi_free(t);
+    return st;
 }
 
 static wm_status bench_steps(bench *b, int64_t k, double *seconds, wm_error *err)
@@ -320,6 +389,11 @@ static wm_status command(bench *b, const char *word, const char *arg, int thread
             printf("{\"seconds\": %.9f}\n", value);
         return st;
     }
+    if (!strcmp(word, "save")) {
+        if (!(st = bench_save(b, arg, err)))
+            printf("{\"parameters\": %" PRId64 "}\n", wmi_params_count(b->params));
+        return st;
+    }
     if (!strcmp(word, "score")) {
         printf("{\"value\": %.9g}\n", wmi_program_scalar(b->program, b->loss));
         return WM_OK;
@@ -330,7 +404,7 @@ static wm_status command(bench *b, const char *word, const char *arg, int thread
 int main(int argc, char **argv)
 {
     bench b = {0};
-    char line[128], word[32], arg[64];
+    char line[512], word[32], arg[400];
     const int threads = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 2;
     long base_kb;
 
@@ -344,7 +418,7 @@ int main(int argc, char **argv)
         int given = threads;
 
         word[0] = arg[0] = 0;
-        if (sscanf(line, "%31s %63s %d", word, arg, &given) < 1)
+        if (sscanf(line, "%31s %399s %d", word, arg, &given) < 1)
             continue;
         if (!strcmp(word, "quit"))
             break;

@@ -6,6 +6,7 @@ A server for bench/run, like bench/ours.c: one command a line on stdin, one JSON
     setup NAME [VARIANT]   build the step; without VARIANT try all of them and keep the fastest
     step K                 run K steps: {"seconds": ...}
     score                  the loss or summed log-ratio after the last step: {"value": ...}
+    load FILE              start from the parameters and rows that our side has saved (the separable networks)
     peak                   memory of this process: {"peak_kb": ..., "base_kb": ...}
     quit
 
@@ -110,6 +111,126 @@ class CondResNet(nn.Module):
         factor = torch.tril(self.a, -1) + torch.diag_embed(torch.exp(torch.diagonal(self.a, dim1=1, dim2=2) - 5))
         q = torch.bmm(h, factor)
         return -(q * q).sum(2) - torch.bmm(h, self.w).squeeze(2) - self.c
+
+
+class MaxBlock(Block):
+    """The same with the maximum of 2x2, of both paths, where it goes down."""
+
+    def forward(self, x):
+        h = self.ss1(self.conv1(F.leaky_relu(x, SLOPE)))
+        h = self.ss2(self.conv2(F.leaky_relu_(h, SLOPE)))
+        x = x if self.shortcut is None else self.ss3(self.shortcut(x))
+        if not self.down:
+            h += x
+            return h
+        h = F.max_pool2d(h, 2, ceil_mode=True)
+        h += F.max_pool2d(x, 2, ceil_mode=True)
+        return h
+
+
+class OmniglotNet(nn.Module):
+    """5x5 stride-3 stem, blocks, LeakyReLU, global sum, dense, scale-shift, LeakyReLU, for m bridges."""
+
+    def __init__(self, m, n, width, nhwc):
+        super().__init__()
+        side = 28 * n
+        h = -(-side // 3)
+        before = ((h - 1) * 3 + 5 - side) // 2  # as TensorFlow's SAME: the odd cell stands after the image
+        after = (h - 1) * 3 + 5 - side - before
+        self.pad = None if before == after else (before, after, before, after)
+        self.m = m
+        self.stem = nn.Conv2d(1, width, 5, stride=3, padding=0 if self.pad else before, bias=False)
+        self.ss = ScaleShift(m, width, h, nhwc)
+        body, ci = [], width
+        for co, down in omniglot_blocks(width):
+            body.append(MaxBlock(m, ci, co, h, down, nhwc))
+            ci, h = co, (h + 1) // 2 if down else h
+        self.body = nn.Sequential(*body)
+        self.dense = nn.Linear(ci, 300 * n)
+        self.scale = nn.Parameter(torch.ones(m, 1, 300 * n))
+        self.shift = nn.Parameter(torch.zeros(m, 1, 300 * n))
+
+    def forward(self, x):  # (m * rows, 1, side, side) -> (m, rows, features)
+        if self.pad:
+            x = F.pad(x, self.pad)
+        h = self.body(self.ss(self.stem(x)))
+        h = self.dense(F.leaky_relu_(h, SLOPE).sum((2, 3)))
+        h = torch.addcmul(self.shift, h.view(self.m, -1, h.shape[1]), self.scale)
+        return F.leaky_relu_(h, SLOPE)
+
+
+class Separable(nn.Module):
+    """log r_k(u, v) = -(g(u)' W_k f_k(v) + c_k). A row of u serves numerator and denominator of every bridge."""
+
+    def __init__(self, n, width, nhwc):
+        super().__init__()
+        m, e = n * n, 300 * n
+        self.m, self.nhwc = m, nhwc
+        self.g, self.f = OmniglotNet(1, n, width, nhwc), OmniglotNet(m, n, width, nhwc)
+        self.w = nn.Parameter(0.005 * torch.randn(m, e, e))
+        self.c = nn.Parameter(torch.zeros(m, 1))
+        if nhwc:
+            for conv in (c for c in self.modules() if isinstance(c, nn.Conv2d)):
+                conv.to(memory_format=torch.channels_last)
+
+    def forward(self, v, u):  # (m * 2 rows, ...), (rows, ...) -> (m, 2 rows)
+        left = torch.matmul(self.g(u)[0], self.w)  # (m, rows, e): once for both halves
+        f = self.f(v)
+        f = f.view(self.m, 2, -1, f.shape[2])
+        return -(f * left.unsqueeze(1)).sum(3).flatten(1) - self.c
+
+
+def omniglot_blocks(width):
+    return [(width, True), (width, False), (2 * width, True), (2 * width, False), (2 * width, True), (2 * width, False)]
+
+
+def read_safetensors(path):
+    with open(path, "rb") as f:
+        size = int.from_bytes(f.read(8), "little")
+        header, data = json.loads(f.read(size)), f.read()
+    out = {}
+    for name, t in header.items():
+        if name != "__metadata__":
+            lo, hi = t["data_offsets"]
+            out[name] = torch.frombuffer(bytearray(data[lo:hi]), dtype=torch.float32).view(t["shape"])
+    return out
+
+
+def start_from(net, path):
+    """The parameters of our side into a Separable network; its rows as (v, u). Every number must find its place."""
+    t = read_safetensors(path)
+    v, u = t.pop("x"), t.pop("u")
+
+    def take(to, name, order=None):
+        value = t.pop(name)
+        value = value.permute(order) if order else value
+        with torch.no_grad():
+            to.copy_(value.reshape(to.shape))
+
+    def take_ss(ss, name):
+        for to, what in ((ss.scale, "/scale"), (ss.shift, "/shift")):
+            take(to, name + what, None if ss.nhwc else (0, 3, 1, 2))
+
+    for part, prefix in ((net.g, "separable/g/"), (net.f, "separable/f/")):
+        take(part.stem.weight, prefix + "stem/w", (3, 2, 0, 1))
+        take_ss(part.ss, prefix + "stem")
+        for i, block in enumerate(part.body):
+            at = "%sblock%d/" % (prefix, i + 1)
+            layers = [("conv1", block.conv1, block.ss1), ("conv2", block.conv2, block.ss2)]
+            layers += [] if block.shortcut is None else [("shortcut", block.shortcut, block.ss3)]
+            for name, conv, ss in layers:
+                take(conv.weight, at + name + "/w", (3, 2, 0, 1))
+                take_ss(ss, at + name)
+        take(part.dense.weight, prefix + "dense/w", (1, 0))
+        take(part.dense.bias, prefix + "dense/b")
+        take(part.scale, prefix + "dense/scale")
+        take(part.shift, prefix + "dense/shift")
+    take(net.w, "separable/head/w")
+    take(net.c, "c")
+    if t:
+        raise ValueError("no place for " + ", ".join(t))
+    side = math.isqrt(u.shape[1])
+    return v.view(-1, 1, side, side), u.view(-1, 1, side, side)
 
 
 class Quadratic(nn.Module):
@@ -284,6 +405,7 @@ NETWORKS = {  # m, rows a bridge, window, stride, stem, blocks, dense
 }
 QUADRATIC = {"train_quadratic_320": (8, 226, 320)}  # m, rows a bridge, d
 MLP = {"train_mlp_table": (4, 408, 10, 128, 2)}  # m, rows a bridge, d, width, blocks
+OMNIGLOT = {"train_omniglot_1": (1, 64, 32), "train_omniglot_4": (2, 16, 32)}  # characters a side, pairs, width
 FLOW = {"train_flow": (256, 2, 8, 64, 8, 0.1)}  # rows, levels, steps, hidden, bins, dropout
 
 
@@ -295,12 +417,14 @@ def adam(net, foreach):
 
 
 def training(net, x, n_num, foreach, trace=False):
+    """x: what the network is called with, a tensor or several."""
+    x = x if isinstance(x, tuple) else (x,)
     opt = adam(net, foreach)
     scores = torch.jit.trace(net, x) if trace else net
 
     def step():
         opt.zero_grad(set_to_none=True)
-        loss = logistic_loss(scores(x), n_num)
+        loss = logistic_loss(scores(*x), n_num)
         loss.backward()
         opt.step()
         return loss
@@ -347,8 +471,21 @@ def variants(name):
     return ["%s/foreach" % f for f in layouts] + ["nchw/loop", "nhwc/loop"]
 
 
-def build(name, variant):
-    """A function that takes one step and returns its scalar."""
+def build_separable(name, form, foreach, start):
+    side, pairs, width = OMNIGLOT[name]
+    nhwc = form.startswith("nhwc")
+    net = Separable(side, width, nhwc)
+    shape = (1, 28 * side, 28 * side)
+    v, u = torch.randn(2 * side * side * pairs, *shape), torch.randn(pairs, *shape)
+    if start:
+        v, u = start_from(net, start)
+    if nhwc:
+        v, u = (x.contiguous(memory_format=torch.channels_last) for x in (v, u))
+    return training(net, (v, u), pairs, foreach, form.endswith("+trace"))
+
+
+def build(name, variant, start=None):
+    """A function that takes one step and returns its scalar. start: a file of parameters and rows, or None."""
     torch.manual_seed(1)
     form, optimiser, threads = (variant.split("/") + ["", ""])[:3]
     torch.set_num_threads(int(threads or THREADS))
@@ -360,6 +497,8 @@ def build(name, variant):
     if name in QUADRATIC:
         m, rows, d = QUADRATIC[name]
         return training(Quadratic(m, d, form), torch.randn(m, rows, d), rows // 2, foreach)
+    if name in OMNIGLOT:
+        return build_separable(name, form, foreach, start)
     if name in FLOW:
         rows, levels, steps, hidden, bins, dropout = FLOW[name]
         x = torch.randn(rows, 1, 28, 28)
@@ -406,7 +545,7 @@ def main():
     THREADS = ap.parse_args().threads
     torch.set_num_threads(THREADS)
     base_kb = memory_kb()[1]
-    step, value = None, math.nan
+    step, row, best, value = None, None, None, math.nan
     for line in sys.stdin:
         words = line.split()
         if not words:
@@ -416,14 +555,20 @@ def main():
         if words[0] == "setup":
             step = None
             gc.collect()
+            row = words[1]
             if len(words) > 2:
                 best, pilot = words[2], {}
-                step = build(words[1], best)
+                step = build(row, best)
             else:
-                best, step, pilot = fastest(words[1])
+                best, step, pilot = fastest(row)
             out = {"variant": best, "pilot": pilot, "version": torch.__version__}
         elif words[0] == "variants":
             out = {"variants": variants(words[1])}
+        elif words[0] == "load":
+            step = None
+            gc.collect()
+            step = build(row, best, words[1])
+            out = {}
         elif words[0] == "step":
             seconds, value = timed(step, int(words[1]))
             out = {"seconds": seconds}
