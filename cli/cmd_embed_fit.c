@@ -18,8 +18,8 @@ typedef struct fit_opts {
     read_flags read;
     const char *network;
     int objective; /* choice */
-    int64_t bridges, width, depth, features, batch, iterations, warmup;
-    double lr, average, weight_decay, checkpoint;
+    int64_t bridges, negatives, width, depth, features, batch, iterations, warmup;
+    double lr, average, weight_decay, clip, checkpoint;
     bool random_order;
 } fit_opts;
 
@@ -44,6 +44,15 @@ static const opt_row rows[] = {
      .name = "random-order",
      AT(random_order),
      .help = "blocks change in an order drawn for each pair"},
+    {.kind = OPT_INTEGER,
+     .name = "negatives",
+     AT(negatives),
+     .arg = "N",
+     .help = "exchanged blocks that each true one is told from, where --network has the blocks of "
+             "V as its cells",
+     .lo = 1,
+     .hi = 1e6,
+     .unset = "16 with such cells, else 1"},
     {.kind = OPT_CHOICE,
      .name = "objective",
      AT(objective),
@@ -55,7 +64,8 @@ static const opt_row rows[] = {
      .name = "network",
      AT(network),
      .arg = "LAYERS",
-     .help = "of images, as in 'stem 5/3 32, 32 down, 64 down, 64, max, dense 300'",
+     .help = "of images, as in 'stem 5/3 32, 32 down, 64 down, 64, max, dense 300'; of grids of "
+             "pictures as in 'stem 5/3 16, 16 down, 32, max, dense 32, cells 3x3, join 288'",
      .unset = "three stages of 32 and 64 channels"},
     {.kind = OPT_INTEGER,
      .name = "width",
@@ -125,6 +135,13 @@ static const opt_row rows[] = {
      .help = "of the parameters",
      .lo = 0,
      .hi = 10},
+    {.kind = OPT_REAL,
+     .name = "clip",
+     AT(clip),
+     .arg = "NORM",
+     .help = "that a gradient may have; 0: any",
+     .lo = 0,
+     .hi = 1e9},
     READ_ROWS(fit_opts, read),
     {.kind = OPT_HEADING, .help = "Going on"},
     CHECKPOINT_ROW(fit_opts, checkpoint),
@@ -143,6 +160,7 @@ static void defaults(void *opts)
                                    .lr = o.lr,
                                    .average = o.average,
                                    .weight_decay = o.weight_decay,
+                                   .clip = o.clip,
                                    .checkpoint = o.checkpoint_seconds};
 }
 
@@ -174,6 +192,8 @@ static wm_status make_opts(wm_embed_opts *o, const own_pairs *pairs, cli_call *c
     o->lr = f->lr;
     o->average = f->average;
     o->weight_decay = f->weight_decay;
+    o->clip = f->clip;
+    o->negatives = f->negatives;
     o->seed = (uint64_t)call->common->seed;
     o->time_limit = call->common->time_limit;
     o->resume = call->common->resume;

@@ -37,6 +37,10 @@ typedef struct preset {
     wm_ebm_training copula, flow, heads, nce, tre;
     bool spread;
     int64_t chains, steps;
+    /* The sensitivity study, where the rows are too many for their full size: additive bridges
+     * alone. iterations 0: as the table's rows. */
+    wm_ebm_training study;
+    int64_t study_chains, study_steps;
     int64_t most; /* images of training; 0: all */
 } preset;
 
@@ -67,7 +71,10 @@ static const preset presets[REPRODUCE_PRESETS] = {
                           .nce = {.batch = 200, .iterations = 2000, .lr = 1e-3, .average = 0.99},
                           .tre = {.batch = 750, .iterations = 3000, .lr = 1e-3, .average = 0.99},
                           .chains = 24,
-                          .steps = 560},
+                          .steps = 560,
+                          .study = {.batch = 700, .iterations = 1000, .lr = 4e-3, .average = 0.99},
+                          .study_chains = 12,
+                          .study_steps = 240},
     [REPRODUCE_PAPER] = {.model = "resnet",
                          .network = "paper",
                          .bridges = {10, 10, 10},
@@ -114,6 +121,23 @@ static mnist_job job_of(const preset *p, wm_ebm_noise noise, mnist_method method
     return j;
 }
 
+static mnist_job study_job(const preset *p, int64_t bridges, bool x_space)
+{
+    mnist_job j = job_of(p, WM_NOISE_COPULA, MNIST_TRE);
+
+    j.bridges = bridges;
+    j.x_space = x_space;
+    j.paper[0] = j.paper[1] = j.paper[2] = NAN;
+    if (p->study.iterations) {
+        j.model = "additive";
+        j.network = NULL;
+        j.train[WM_EBM_STAGE_BRIDGES] = p->study;
+        j.chains = p->study_chains;
+        j.steps = p->study_steps;
+    }
+    return j;
+}
+
 /* The table's nine rows, or those whose noise and method are named: "copula", "copula-tre"; and
  * "sensitivity", the telescope on copula noise with 5 to 30 bridges, in both spaces. */
 static int list_jobs(const preset *p, const char *only, mnist_job *jobs)
@@ -134,14 +158,8 @@ static int list_jobs(const preset *p, const char *only, mnist_job *jobs)
         }
     if (only && strstr(only, "sensitivity"))
         for (int space = 0; space < 2; space++)
-            for (int64_t m = 5; m <= 30; m += m == 20 ? 10 : 5) {
-                mnist_job j = job_of(p, WM_NOISE_COPULA, MNIST_TRE);
-
-                j.bridges = m;
-                j.x_space = space == 1;
-                j.paper[0] = j.paper[1] = j.paper[2] = NAN;
-                jobs[n++] = j;
-            }
+            for (int64_t m = 5; m <= 30; m += m == 20 ? 10 : 5)
+                jobs[n++] = study_job(p, m, space == 1);
     return n;
 }
 

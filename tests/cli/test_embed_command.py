@@ -193,6 +193,16 @@ class Fit(Case):
         self.assertEqual((got["blocks"], got["features"], got["dim_u"]), (4, 8, 144))
         self.assertGreater(got["mi"], 0.5)  # the truth is log 4
         self.assertEqual(self.json_of("embed", "run", u, "-o", "g.npy")["features"], 8)
+        of_cells = ("--network", "stem 3/1 4, 4 down, dense 4, cells 2x2, join 8", "--batch", "80", "--lr", "0.01")
+        cut = self.json_of("embed", "fit", u, v, "--divide", "255", "--iterations", "150", *of_cells, "--average", "0.9",
+                           "--clip", "1", "--negatives", "8", "-o", "cells")
+        self.assertEqual((cut["features"], len(cut["bridges"])), (8, 4))
+        self.assertGreater(cut["mi"], 0.5)
+        self.assertEqual(self.json_of("embed", "cells", u, "-o", "g.npy")["features"], 8)
+        self.refused("more than one are for networks whose cells are the blocks of v", "embed", "fit", u, v, "--divide",
+                     "255", *of_cells, "--blocks", "3", "--negatives", "2")
+        self.refused("no 5 x 5 equal cells", "embed", "fit", u, v, "--divide", "255", "--network",
+                     "stem 3/1 4, dense 4, cells 5x5, join 8")
         bands = self.json_of("embed", "fit", u, v, "--divide", "255", "--iterations", "2", *small, "--blocks", "3",
                              "--bridges", "2")
         self.assertEqual((bands["blocks"], len(bands["bridges"])), (3, 2))
