@@ -65,7 +65,7 @@ static const opt_row rows[] = {
      AT(network),
      .arg = "LAYERS",
      .help = "of images, as in 'stem 5/3 32, 32 down, 64 down, 64, max, dense 300'; of grids of "
-             "pictures as in 'stem 5/3 16, 16 down, 32, max, dense 32, cells 3x3, join 288'",
+             "pictures as in 'stem 5/3 16, 16 down, 32, max, dense 32, cells 3x3'",
      .unset = "three stages of 32 and 64 channels"},
     {.kind = OPT_INTEGER,
      .name = "width",

@@ -62,9 +62,10 @@ typedef struct wm_embed_opts {
     const char *network; /**< images: g and f_k, such as "stem 5/3 32, 32 down, 32, 64 down, 64,
                             64 down, 64, max, dense 300"; NULL (default): that one, as in the
                             authors' code, with dense 300 for every 28 rows of pixels. With "cells
-                            3x3, join 300" each cell of the image is an image to the network, and
-                            a layer joins what it makes of them; where these are the blocks of v, a
-                            step costs 3 passes a pair instead of 2 m + 1 */
+                            3x3" each cell of the image is an image to the network, and features
+                            are the codes of all cells ("join 300": a dense layer reads them all);
+                            where cells are the blocks of v, a step costs 3 passes a pair instead
+                            of 2 m + 1 */
     int64_t mlp_width, mlp_blocks, features; /**< vectors: 0 (default): 128, 1, 128 */
     int64_t negatives; /**< with `cells` in the network: exchanged cells that each true one is told
                           from; 0 (default): as many as a step has pairs, at most 16. Else 1 */

@@ -16,7 +16,7 @@ typedef struct omniglot_job {
     int64_t side;        /* the grid is side x side characters, d = side^2 */
     const char *network; /* of g and f_k */
     int64_t batch, iterations;
-    double lr, clip, average;
+    double lr, warmup, clip, average; /* warmup: share of the steps */
     int64_t valid, test;  /* pairs that choose the step, and that estimate the information */
     int64_t probe_train;  /* representations that the probes are fitted to; `test` judge them */
     int64_t probe_passes; /* iterations of L-BFGS at most */

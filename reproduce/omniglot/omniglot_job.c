@@ -76,7 +76,7 @@ static wm_status fit(wm_embed **out, const omniglot_job *job, const wm_grid_pair
     o.batch = job->batch;
     o.iterations = job->iterations;
     o.lr = job->lr;
-    o.warmup = job->iterations < 4000 ? job->iterations / 20 : 200;
+    o.warmup = (int64_t)(job->warmup * (double)job->iterations);
     o.clip = job->clip;
     o.average = job->average;
     o.valid = job->valid;

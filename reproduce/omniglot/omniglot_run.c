@@ -18,7 +18,7 @@ typedef struct preset {
     int64_t pairs, infonce_pairs; /* of a step */
     int64_t batch; /* not 0: waymark samples of a step in their stead, as the paper counts */
     int64_t iterations[SIDES], baseline_iterations[SIDES]; /* of the telescope, of the others */
-    double lr, clip, average;
+    double lr, warmup, clip, average;                      /* warmup: share of the steps */
     int64_t valid, test, probe_train, probe_passes;
     int64_t drawings, held_out;          /* drawings: of our own glyphs; 0: 20 */
     const int64_t *sizes;                /* of their alphabets, (9); NULL: those of Omniglot */
@@ -39,6 +39,7 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .iterations = {40, 40},
                          .baseline_iterations = {40, 40},
                          .lr = 3e-3,
+                         .warmup = 0.05,
                          .average = 0.9,
                          .valid = 64,
                          .test = 200,
@@ -50,14 +51,14 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .mi_limit = {2, 2, 2},
                          .probe_limit = 1},
     [REPRODUCE_LAPTOP] = {.sides = 3,
-                          .network = {LAPTOP_CELL ", cells 1x1, join 64",
-                                      LAPTOP_CELL ", cells 2x2, join 160",
-                                      LAPTOP_CELL ", cells 3x3, join 288"},
+                          .network = {LAPTOP_CELL ", cells 1x1", LAPTOP_CELL ", cells 2x2",
+                                      LAPTOP_CELL ", cells 3x3"},
                           .pairs = 32,
                           .infonce_pairs = 64,
-                          .iterations = {10000, 20000, 24000},
+                          .iterations = {10000, 16000, 20000},
                           .baseline_iterations = {10000, 5000, 5000},
                           .lr = 2e-3,
+                          .warmup = 0.1,
                           .clip = 0.1,
                           .average = 0.999,
                           .valid = 1000,
@@ -100,6 +101,7 @@ static omniglot_job job_of(const preset *p, omniglot_method method, int64_t side
                           .iterations = method == OMNIGLOT_TRE ? p->iterations[side - 1]
                                                                : p->baseline_iterations[side - 1],
                           .lr = p->lr,
+                          .warmup = p->warmup,
                           .clip = p->clip,
                           .average = p->average,
                           .valid = p->valid,

@@ -1,4 +1,4 @@
-/* cell_net.c - one ResNet for all cells, and a layer that joins their codes (cell_net.h). */
+/* cell_net.c - one ResNet for all cells, and their codes side by side or joined (cell_net.h). */
 #include "nn/cell_net.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static wmi_value cell_codes(wmi_net *net, const wmi_resnet_opts *o, wmi_value x)
 
     one.height /= o->cells_down;
     one.width /= o->cells_across;
-    one.cells_down = one.cells_across = 1;
+    one.cells_down = one.cells_across = 0;
     if (x.node)
         cells.node = cut(net->graph, o, x.node);
     net->m = 1;
@@ -44,8 +44,6 @@ static bool sane(wmi_net *net, const wmi_resnet_opts *o, int64_t columns)
                      "an image of %" PRId64 " x %" PRId64 " has no %" PRId64 " x %" PRId64
                      " equal cells",
                      o->height, o->width, o->cells_down, o->cells_across);
-    else if (o->join < 1)
-        wmi_net_fail(net, WM_EINVAL, "cells need a layer that joins their codes: join WIDTH");
     return !net->st;
 }
 
@@ -65,5 +63,7 @@ wmi_value wmi_cell_net(wmi_net *net, const wmi_resnet_opts *o, wmi_value x, wmi_
                              (int64_t[]){x.node->shape.dim[0] / cells, cells * x.c});
     x.c *= cells;
     x.shared = shared;
+    if (!o->join)
+        return wmi_layer_scale_shift(net, "codes", x, NULL, (wmi_fused){1, 1, false});
     return wmi_layer_conditional(net, "join", x, o->join, glorot, NULL, 1, o->slope);
 }

@@ -26,9 +26,9 @@ typedef struct wmi_resnet_opts {
     int attention; /* self-attention after this many blocks; 0: none */
     bool max_pool; /* in down blocks; else the average */
     int64_t dense; /* features; with cells, of each of them */
-    /* The image is a grid of cells, each an image to the network (cell_net.h); 1 x 1: it is not. */
+    /* The image is a grid of cells, each an image to the network (cell_net.h); 0 x 0: it is not. */
     int64_t cells_down, cells_across;
-    int64_t join;     /* with cells: features of the whole image */
+    int64_t join;     /* with cells: features of the whole, by a dense layer; 0: the codes of all */
     double slope;     /* of LeakyReLU: 0.3 */
     double dropout;   /* inside the blocks, in [0, 1): 0 */
     bool per_channel; /* one scale and shift for each channel: false, one for each hidden unit */
@@ -52,11 +52,13 @@ const char *wmi_resnet_text(const wmi_resnet_opts *o, char *buf, size_t size);
 /* Whether the image is a grid of cells; and how many features there are of an image. */
 static inline bool wmi_resnet_has_cells(const wmi_resnet_opts *o)
 {
-    return o->join > 0;
+    return o->cells_down > 0;
 }
 static inline int64_t wmi_resnet_features(const wmi_resnet_opts *o)
 {
-    return wmi_resnet_has_cells(o) ? o->join : o->dense;
+    if (!wmi_resnet_has_cells(o))
+        return o->dense;
+    return o->join > 0 ? o->join : o->cells_down * o->cells_across * o->dense;
 }
 
 /* x (rows, height * width * channels) -> features (m * n, dense), of an image without cells. Walked

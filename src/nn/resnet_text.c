@@ -5,7 +5,8 @@
  * The stem's window, stride and width; blocks by their width in order, with `down` for 2x2 pooling
  * and `project` for a convolution in the shortcut; then the dense layer. Words of their own:
  * `max` (pooling), `per-channel` (scales and shifts), `dropout RATE`; for a grid of pictures
- * `cells 3x3` and `join WIDTH`, the features of the whole, beside which `dense` is a cell's.
+ * `cells 3x3`, beside which `dense` is a cell's code, and `join WIDTH` for a layer that reads all
+ * codes.
  * "laptop" and "paper" are the networks of cond_resnet.h. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -103,15 +104,8 @@ wm_status wmi_resnet_parse(wmi_resnet_opts *o, const char *text, wm_error *err)
         if (!o->stem.width || !o->dense)
             return wmi_fail(err, WM_EINVAL, "network '%.100s' has no %s", text,
                             o->stem.width ? "dense layer" : "stem");
-        if (o->cells_down * o->cells_across > 1 && !o->join)
-            return wmi_fail(err, WM_EINVAL,
-                            "network '%.100s' has cells, but no layer that joins their codes: join "
-                            "WIDTH",
-                            text);
     }
-    if (!o->join)
-        o->cells_down = o->cells_across = 1;
-    else if (!o->cells_down)
+    if (o->join && !wmi_resnet_has_cells(o))
         return wmi_fail(err, WM_EINVAL, "network '%.100s' joins cells, but has none: cells 3x3",
                         text);
     o->height = height;
@@ -144,8 +138,9 @@ const char *wmi_resnet_text(const wmi_resnet_opts *o, char *buf, size_t size)
         PUT(", dropout %g", o->dropout);
     PUT(", dense %" PRId64, o->dense);
     if (wmi_resnet_has_cells(o))
-        PUT(", cells %" PRId64 "x%" PRId64 ", join %" PRId64, o->cells_down, o->cells_across,
-            o->join);
+        PUT(", cells %" PRId64 "x%" PRId64, o->cells_down, o->cells_across);
+    if (o->join)
+        PUT(", join %" PRId64, o->join);
 #undef PUT
     return buf;
 }

@@ -5,9 +5,10 @@
 enum { DOWN = 2, ACROSS = 3, CELLS = DOWN * ACROSS, H = 8, W = 10, DIM = DOWN * H * ACROSS * W };
 enum { M = 2, ENDS = 4, ROWS = 6 /* of a bridge */, N_U = 3 };
 
-static void set_model(wmi_model *model)
+static void set_model(wmi_model *model, bool join)
 {
-    const char *text = "stem 3/2 4, 4 down, 6, max, dense 5, cells 2x3, join 7";
+    const char *text = join ? "stem 3/2 4, 4 down, 6, max, dense 5, cells 2x3, join 7"
+                            : "stem 3/2 4, 4 down, 6, max, dense 5, cells 2x3";
     wm_error err;
 
     wmi_model_init(model, M, DIM);
@@ -19,7 +20,7 @@ static void set_model(wmi_model *model)
         body->kind = WMI_BODY_RESNET;
         body->resnet = (wmi_resnet_opts){.height = DOWN * H, .width = ACROSS * W, .channels = 1};
         assert_ok(wmi_resnet_parse(&body->resnet, text, &err), err);
-        assert_int_equal(wmi_resnet_features(&body->resnet), 7);
+        assert_int_equal(wmi_resnet_features(&body->resnet), join ? 7 : CELLS * 5);
     }
 }
 
@@ -83,15 +84,14 @@ static void open_mixed(mixed *r, const wmi_model *model, const nn_run *rows, con
     assert_ok(wmi_program_backward(r->program, &err), err);
 }
 
-static void rows_of_codes_are_rows_of_cells(void **state)
+static void compare_codes_and_cells(bool join)
 {
     static double ends[ENDS * DIM], mix[M * ROWS * CELLS];
     wmi_model model;
     nn_run rows;
     mixed r;
 
-    (void)state;
-    set_model(&model);
+    set_model(&model, join);
     nn_open(&rows, &model, WMI_F64, WMI_ROWS_GROUPED, ROWS, N_U);
     for (int64_t i = 0; i < wmi_params_count(rows.params); i++)
         ((double *)rows.theta)[i] += 0.3 * nn_uniform("theta", i);
@@ -126,6 +126,13 @@ static void rows_of_codes_are_rows_of_cells(void **state)
     nn_close(&rows);
 }
 
+static void rows_of_codes_are_rows_of_cells(void **state)
+{
+    (void)state;
+    compare_codes_and_cells(true);
+    compare_codes_and_cells(false);
+}
+
 /* With the codes of all but one cell cut off in the joining layer, no pixel of another cell
  * matters, also none beside the border. */
 static void a_cell_sees_no_other(void **state)
@@ -135,7 +142,7 @@ static void a_cell_sees_no_other(void **state)
     nn_run r;
 
     (void)state;
-    set_model(&model);
+    set_model(&model, true);
     nn_open(&r, &model, WMI_F64, WMI_ROWS_SHARED, 1, 1);
     for (int64_t i = 0; i < wmi_params_count(r.params); i++)
         ((double *)r.theta)[i] += 0.3 * nn_uniform("theta", i);
@@ -166,7 +173,7 @@ static void expect_refusal(const char *text, int64_t height, const char *why)
     wmi_params *params;
     wm_error err;
 
-    set_model(&model);
+    set_model(&model, true);
     assert_ok(wmi_resnet_parse(&model.separable.f.resnet, text, &err), err);
     model.separable.f.resnet.height = height;
     assert_ok(wmi_params_new(&params, &err), err);

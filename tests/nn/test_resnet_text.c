@@ -7,9 +7,12 @@
 static void names_and_lists_come_back(void **state)
 {
     static const char *const texts[] = {
-        "laptop", "paper", "stem 3/1 64, 64 down, attention, 64, 128 down project, dense 10",
+        "laptop",
+        "paper",
+        "stem 3/1 64, 64 down, attention, 64, 128 down project, dense 10",
         "stem 5/2 8, max, per-channel, dropout 0.25, 16, dense 4",
-        "stem 3/1 4, 8, dense 4, cells 2x7, join 30"};
+        "stem 3/1 4, 8, dense 4, cells 2x7, join 30",
+        "stem 3/1 4, 8, dense 4, cells 2x7"};
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -36,7 +39,7 @@ static void names_and_lists_come_back(void **state)
         assert_int_equal(a.cells_down, b.cells_down);
         assert_int_equal(a.cells_across, b.cells_across);
         assert_int_equal(a.join, b.join);
-        assert_int_equal(wmi_resnet_features(&a), i == 4 ? 30 : a.dense);
+        assert_int_equal(wmi_resnet_features(&a), i < 4 ? a.dense : i == 4 ? 30 : 56);
         assert_near(a.dropout, b.dropout, 0);
         assert_near(a.slope, b.slope, 0);
     }
@@ -70,7 +73,6 @@ static void nonsense_is_named(void **state)
         {"stem 3/0 64, dense 3", "stem 3/0"},
         {"stem 3/1 64, dropout 1, dense 3", "dropout 1"},
         {"attention, stem 3/1 64, dense 3", "attention"},
-        {"stem 3/1 4, dense 3, cells 2x2", "join WIDTH"},
         {"stem 3/1 4, dense 3, join 9", "cells 3x3"},
         {"stem 3/1 4, dense 3, cells 2, join 9", "cells 2"},
         {"a network", "a network"},
