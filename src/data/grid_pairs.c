@@ -136,24 +136,38 @@ static cell_draw draw_cell(const wm_grid_pairs *p, wm_split split, int64_t row, 
     };
 }
 
-/* Copies a drawing into cell `cell` of a picture. */
-static void put_bytes(const wm_grid_pairs *p, int64_t cell, const uint8_t *from, uint8_t *picture)
-{
-    const int64_t width = p->columns * SIDE;
-    uint8_t *to = picture + cell / p->columns * SIDE * width + cell % p->columns * SIDE;
+/* What pixels of a picture are, and how a row of a drawing becomes that. */
+typedef struct pixel_form {
+    int64_t bytes;
+    void (*row)(const uint8_t *from, void *to); /* (28) */
+} pixel_form;
 
-    for (int r = 0; r < SIDE; r++)
-        memcpy(to + r * width, from + r * SIDE, SIDE);
+static void row_of_bytes(const uint8_t *from, void *to)
+{
+    memcpy(to, from, SIDE);
 }
 
-static void put_floats(const wm_grid_pairs *p, int64_t cell, const uint8_t *from, float *picture)
+static void row_of_floats(const uint8_t *from, void *to)
+{
+    float *x = to;
+
+    for (int c = 0; c < SIDE; c++)
+        x[c] = (float)from[c] * (1.0F / 255);
+}
+
+static const pixel_form as_bytes = {sizeof(uint8_t), row_of_bytes};
+static const pixel_form as_floats = {sizeof(float), row_of_floats};
+
+/* A drawing into cell `cell` of picture i of those at `pictures`, if there are any. */
+static void put(const wm_grid_pairs *p, const pixel_form *form, const uint8_t *from, int64_t i,
+                int64_t cell, void *pictures)
 {
     const int64_t width = p->columns * SIDE;
-    float *to = picture + cell / p->columns * SIDE * width + cell % p->columns * SIDE;
+    const int64_t first =
+        (i * p->rows + cell / p->columns) * SIDE * width + cell % p->columns * SIDE;
 
-    for (int r = 0; r < SIDE; r++)
-        for (int c = 0; c < SIDE; c++)
-            to[r * width + c] = (float)from[r * SIDE + c] * (1.0F / 255);
+    for (int r = 0; pictures && r < SIDE; r++)
+        form->row(from + r * SIDE, (unsigned char *)pictures + (first + r * width) * form->bytes);
 }
 
 static wm_status check_draw(const wm_grid_pairs *p, wm_split split, int64_t first, int64_t n,
@@ -168,50 +182,37 @@ static wm_status check_draw(const wm_grid_pairs *p, wm_split split, int64_t firs
     return WM_OK;
 }
 
-wm_status wm_grid_pairs_draw(const wm_grid_pairs *p, wm_split split, int64_t first, int64_t n,
-                             float *u, float *v, uint8_t *labels, wm_error *err)
+static wm_status draw(const wm_grid_pairs *p, const pixel_form *form, wm_split split, int64_t first,
+                      int64_t n, void *u, void *v, uint8_t *labels, wm_error *err)
 {
-    const int64_t cells = p->rows * p->columns, pixels = cells * WMI_DRAWING_PIXELS;
+    const int64_t cells = p->rows * p->columns;
     wm_status st = check_draw(p, split, first, n, err);
 
     if (st)
         return st;
-#pragma omp parallel for schedule(static) if (n * pixels >= OMP_MIN)
+#pragma omp parallel for schedule(static) if (n * cells * WMI_DRAWING_PIXELS >= OMP_MIN)
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < cells; c++) {
             const cell_draw d = draw_cell(p, split, first + i, c);
 
-            if (u)
-                put_floats(p, c, d.u, u + i * pixels);
-            if (v)
-                put_floats(p, c, d.v, v + i * pixels);
+            put(p, form, d.u, i, c, u);
+            put(p, form, d.v, i, c, v);
             if (labels)
                 labels[i * cells + c] = (uint8_t)d.label;
         }
     return WM_OK;
 }
 
+wm_status wm_grid_pairs_draw(const wm_grid_pairs *p, wm_split split, int64_t first, int64_t n,
+                             float *u, float *v, uint8_t *labels, wm_error *err)
+{
+    return draw(p, &as_floats, split, first, n, u, v, labels, err);
+}
+
 wm_status wm_grid_pairs_draw_bytes(const wm_grid_pairs *p, wm_split split, int64_t first, int64_t n,
                                    uint8_t *u, uint8_t *v, uint8_t *labels, wm_error *err)
 {
-    const int64_t cells = p->rows * p->columns, pixels = cells * WMI_DRAWING_PIXELS;
-    wm_status st = check_draw(p, split, first, n, err);
-
-    if (st)
-        return st;
-#pragma omp parallel for schedule(static) if (n * pixels >= OMP_MIN)
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < cells; c++) {
-            const cell_draw d = draw_cell(p, split, first + i, c);
-
-            if (u)
-                put_bytes(p, c, d.u, u + i * pixels);
-            if (v)
-                put_bytes(p, c, d.v, v + i * pixels);
-            if (labels)
-                labels[i * cells + c] = (uint8_t)d.label;
-        }
-    return WM_OK;
+    return draw(p, &as_bytes, split, first, n, u, v, labels, err);
 }
 
 /* --- files -------------------------------------------------------------------------------------*/
