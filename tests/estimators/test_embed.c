@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "check.h"
+#include "scratch.h"
 #include "waymark/embed.h"
 #include "waymark/probe.h"
 
@@ -128,7 +129,7 @@ static void letters_can_be_read_off_the_representation(void **state)
 static void a_file_gives_the_same_bits(void **state)
 {
     enum { SOME = 150 };
-    char path[] = "/tmp/wm_embed_XXXXXX";
+    const char *path = scratch("model.safetensors");
     static float g[SOME * 16], h[SOME * 16];
     double r[CELLS * SOME], s[CELLS * SOME], mean = 0;
     wm_embed_opts o = quick();
@@ -139,7 +140,6 @@ static void a_file_gives_the_same_bits(void **state)
     wm_error err;
 
     (void)state;
-    close(mkstemp(path));
     o.iterations = 30;
     e = fit(&o);
     assert_ok(wm_embed_save(e, path, &err), err);
@@ -171,7 +171,6 @@ static void a_file_gives_the_same_bits(void **state)
                         wm_embed_get_bridge(f, k).mean_log_ratio);
     wm_embed_free(e);
     wm_embed_free(f);
-    unlink(path);
 }
 
 /* The bound cannot pass the log of the group, and is no more than the truth but for noise. */
@@ -272,7 +271,7 @@ static void bad_input_is_named(void **state)
 {
     wm_embed_opts o = quick();
     wm_pair_rows rows = train.rows, other = valid.rows;
-    char path[] = "/tmp/wm_embed_XXXXXX";
+    const char *path = scratch("model.safetensors");
     float bad[2 * DIM] = {0};
     double r[CELLS];
     wm_embed *e;
@@ -305,7 +304,6 @@ static void bad_input_is_named(void **state)
     rows = (wm_pair_rows){.n = 1, .dim_u = 3, .dim_v = DIM, .u = bad, .v = bad};
     assert_int_equal(wm_embed_log_ratio(e, &rows, r, &err), WM_ESHAPE);
     wm_embed_free(e);
-    close(mkstemp(path));
     f = fopen(path, "w");
     fputs("not a model", f);
     fclose(f);
@@ -318,7 +316,7 @@ static void bad_input_is_named(void **state)
 /* An image beside a vector: two kinds of body, one file. */
 static void sides_may_differ(void **state)
 {
-    char path[] = "/tmp/wm_embed_XXXXXX";
+    const char *path = scratch("model.safetensors");
     wm_embed_opts o = quick();
     wm_embed_info info;
     wm_embed *e, *f;
@@ -332,7 +330,6 @@ static void sides_may_differ(void **state)
     e = fit(&o);
     wm_embed_get_info(e, &info);
     assert_int_equal(info.features, 12);
-    close(mkstemp(path));
     assert_ok(wm_embed_save(e, path, &err), err);
     assert_ok(wm_embed_load(&f, path, &err), err);
     assert_ok(wm_embed_rows(e, 1, test.u, a, &err), err);
@@ -340,7 +337,6 @@ static void sides_may_differ(void **state)
     assert_memory_equal(a, b, sizeof a);
     wm_embed_free(e);
     wm_embed_free(f);
-    unlink(path);
 }
 
 int main(void)
@@ -358,5 +354,5 @@ int main(void)
     fill(&train, 1);
     fill(&valid, 2);
     fill(&test, 3);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -6,10 +6,10 @@
  * information is I = 0.8 log 3.2 + 0.2 log(0.8 / 3) = 0.666 nats. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/rng.h"
 #include "check.h"
+#include "scratch.h"
 #include "train/trainer.h"
 
 enum { CELLS = 2, LETTERS = 4, DIM = CELLS * LETTERS, N_VALID = 2000, MOST = 4096 };
@@ -276,13 +276,11 @@ static void infonce_finds_its_bound(void **state)
 
 static void a_resumed_run_ends_in_the_same_bits(void **state)
 {
-    char path[] = "/tmp/wm_pairs_XXXXXX";
+    const char *path = scratch("state.safetensors");
     wmi_train_opts t = quick(40);
     static outcome whole, part, rest;
 
     (void)state;
-    close(mkstemp(path));
-    unlink(path);
     t.eval_every = 10;
     run(&whole, CELLS, &apart, t);
     assert_ok(whole.st, whole.err);
@@ -296,7 +294,6 @@ static void a_resumed_run_ends_in_the_same_bits(void **state)
     run(&rest, CELLS, &apart, t);
     assert_ok(rest.st, rest.err);
     assert_memory_equal(whole.theta, rest.theta, sizeof whole.theta);
-    unlink(path);
 }
 
 static void what_does_not_fit_is_refused(void **state)
@@ -334,5 +331,5 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
