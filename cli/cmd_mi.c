@@ -91,8 +91,10 @@ static wm_status read_one(mi_run *r, cli_call *call, const wm_read_opts *read, w
 }
 
 /* U V: two schemas, which become one. */
-static wm_status read_two(mi_run *r, cli_call *call, const wm_read_opts *read, wm_error *err)
+static wm_status read_two(mi_run *r, cli_call *call, wm_error *err)
 {
+    const read_flags *flags = &((const mi_opts *)call->opts)->read;
+    const wm_read_opts read = pair_read_opts(flags, call->sink);
     wm_schema *schema[2] = {NULL, NULL};
     wm_data *part[2] = {NULL, NULL};
     wm_status st = WM_OK;
@@ -101,8 +103,9 @@ static wm_status read_two(mi_run *r, cli_call *call, const wm_read_opts *read, w
         return cli_usage(call, err, "U and V cannot both be standard input");
     for (int i = 0; i < 2 && !st; i++)
         if (!(st = wm_schema_new(&schema[i], err)))
-            st = wm_data_read(&part[i], call->args[i], schema[i], read, err);
-    if (!st && !(st = wm_schema_join(&r->schema, schema[0], schema[1], err)) &&
+            st = wm_data_read(&part[i], call->args[i], schema[i], &read, err);
+    if (!st && !(st = drop_pairs(part[0], part[1], flags, call->sink, err)) &&
+        !(st = wm_schema_join(&r->schema, schema[0], schema[1], err)) &&
         !(st = wm_mi_join(&r->joint, part[0], part[1], err)))
         r->dim_u = wm_data_dim(part[0]);
     for (int i = 0; i < 2; i++) {
@@ -122,7 +125,7 @@ static wm_status read_pairs(mi_run *r, cli_call *call, wm_error *err)
     if (opts->dims || opts->plain)
         return cli_usage(call, err, "%s: give one FILE and the numbers of columns, DX and DY",
                          opts->plain ? "--plain" : "--dims");
-    return read_two(r, call, &read, err);
+    return read_two(r, call, err);
 }
 
 /* ---- the answer ---- */

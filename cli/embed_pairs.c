@@ -98,12 +98,8 @@ static wm_status read_tables(tables *t, const own_pairs *p, const read_flags *fl
 
     if (strcmp(call->args[0], "-") == 0 && strcmp(call->args[1], "-") == 0)
         return cli_usage(call, err, "U and V cannot both be standard input");
-    if (flags->missing == WM_MISSING_DROP)
-        return cli_usage(call, err,
-                         "--missing drop: a row that one file loses would shift its partners; drop "
-                         "it from both files, or take the mean");
     for (int s = 0; s < 2; s++) {
-        wm_read_opts o = read_opts(flags, call->sink);
+        wm_read_opts o = pair_read_opts(flags, call->sink);
 
         if (p->shape[s].height) {
             o.categorical = o.integer = NULL;
@@ -119,7 +115,7 @@ static wm_status read_tables(tables *t, const own_pairs *p, const read_flags *fl
                         ": row i of U and row i of V are a pair",
                         call->args[0], wm_data_count(t->data[0]), call->args[1],
                         wm_data_count(t->data[1]));
-    return WM_OK;
+    return drop_pairs(t->data[0], t->data[1], flags, call->sink, err);
 }
 
 static wm_status check_image(const own_pairs *p, int s, const wm_data *data, const pair_flags *f,

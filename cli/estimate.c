@@ -12,6 +12,7 @@ const char *const read_header_names[] = {"auto", "no", "yes", NULL};
 const char *const read_missing_names[] = {"refuse", "drop", "mean", NULL};
 const char *const study_objective_names[] = {"logistic", "nwj", "lsq", "multinomial", NULL};
 const char *const study_optimizer_names[] = {"auto", "adam", "convex", NULL};
+const char *const study_whiten_names[] = {"auto", "no", "yes", NULL};
 
 wm_read_opts read_opts(const read_flags *f, const wm_sink *sink)
 {
@@ -26,6 +27,34 @@ wm_read_opts read_opts(const read_flags *f, const wm_sink *sink)
     o.continuous = f->continuous;
     o.sink = sink;
     return o;
+}
+
+wm_read_opts pair_read_opts(const read_flags *f, const wm_sink *sink)
+{
+    wm_read_opts o = read_opts(f, sink);
+
+    if (o.missing == WM_MISSING_DROP)
+        o.missing = WM_MISSING_KEEP;
+    return o;
+}
+
+wm_status drop_pairs(wm_data *u, wm_data *v, const read_flags *f, const wm_sink *sink,
+                     wm_error *err)
+{
+    const int64_t n = wm_data_count(u);
+    int64_t dropped;
+    char line[120];
+    wm_status st;
+
+    /* Other numbers of rows are told by whoever joins the two. */
+    if (f->missing != WM_MISSING_DROP || n != wm_data_count(v))
+        return WM_OK;
+    if ((st = wm_data_drop_pairs(u, v, &dropped, err)) || !dropped || !sink || !sink->log)
+        return st;
+    snprintf(line, sizeof line,
+             "%" PRId64 " of %" PRId64 " pairs have a missing value and were left out", dropped, n);
+    sink->log(sink->ctx, WM_LOG_WARN, line);
+    return WM_OK;
 }
 
 void study_flags_init(study_flags *f)
@@ -98,6 +127,7 @@ wm_status study_opts(wm_study_opts *out, const study_flags *f, cli_call *call, w
     }
     out->objective = objectives[f->objective];
     out->optimizer = optimizers[f->optimizer];
+    out->whiten = (wm_study_whiten)f->whiten;
     out->folds = f->folds;
     out->ensemble = f->ensemble;
     out->iterations = f->iterations;
@@ -167,6 +197,8 @@ void study_summary(cli_call *call, const wm_study *study)
     wm_summary_integer(s, "n_test", info.n_test);
     wm_summary_integer(s, "dim", info.dim);
     wm_summary_text(s, "model", wm_ratio_model_text(info.model, name, sizeof name));
+    wm_summary_bool(s, "whitened", info.whitened);
+    wm_summary_integer(s, "mixed_columns", info.mixed_columns);
     wm_summary_integer(s, "folds", info.folds);
     wm_summary_integer(s, "rounds", info.rounds);
     if (info.linear_columns)
@@ -221,8 +253,9 @@ static wm_status bridge_table(const cli_call *call, const wm_study *study,
     wm_table *t;
     wm_status st;
 
-    snprintf(title, sizeof title, "%" PRId64 " bridge%s, %s (%s)", info->bridges,
+    snprintf(title, sizeof title, "%" PRId64 " bridge%s, %s%s (%s)", info->bridges,
              info->bridges == 1 ? "" : "s", wm_ratio_model_text(info->model, name, sizeof name),
+             info->whitened ? " on whitened columns" : "",
              info->spacing_found ? "found" : "as given");
     if ((st = wm_table_new(&t, title, err)))
         return st;
@@ -280,6 +313,18 @@ static void print_wrapped(const char *text, int indent)
     putchar('\n');
 }
 
+/* How waymarks are made, where not all columns are numbers on a continuum. */
+static void print_mixing(const wm_study_info *info)
+{
+    if (!info->mixed_columns)
+        return;
+    printf("Waymarks: %" PRId64 " column%s of whole numbers or categories %s from p's value to q's "
+           "at once\n(dimension-wise mixing)%s.\n",
+           info->mixed_columns, info->mixed_columns == 1 ? "" : "s",
+           info->mixed_columns == 1 ? "goes" : "go, one after the other,",
+           info->linear_columns ? "; the others move gradually" : "");
+}
+
 wm_status study_tables(const cli_call *call, const wm_study *study, wm_error *err)
 {
     wm_study_info info;
@@ -288,6 +333,7 @@ wm_status study_tables(const cli_call *call, const wm_study *study, wm_error *er
     wm_study_get_info(study, &info);
     if ((st = bridge_table(call, study, &info, err)))
         return st;
+    print_mixing(&info);
     printf("\nChecks\n");
     for (int64_t i = 0; i < wm_study_checks(study); i++) {
         const wm_check *c = wm_study_check(study, i);

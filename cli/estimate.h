@@ -55,17 +55,23 @@ extern const char *const read_header_names[], *const read_missing_names[];
     }
 
 wm_read_opts read_opts(const read_flags *f, const wm_sink *sink);
+/* For tables whose rows are pairs: what --missing drop leaves out is left out of both. read for
+ * each, then drop for both, which says how many. */
+wm_read_opts pair_read_opts(const read_flags *f, const wm_sink *sink);
+wm_status drop_pairs(wm_data *u, wm_data *v, const read_flags *f, const wm_sink *sink,
+                     wm_error *err);
 
 /* ---- fitting ---- */
 
 typedef struct study_flags {
     const char *model, *bridges, *spacing;
-    int objective, optimizer; /* choices */
+    int objective, optimizer, whiten; /* choices */
     int64_t folds, ensemble, iterations, batch, width, blocks, max_bridges;
     double lr;
 } study_flags;
 
-extern const char *const study_objective_names[], *const study_optimizer_names[];
+extern const char *const study_objective_names[], *const study_optimizer_names[],
+                                                      *const study_whiten_names[];
 
 #define STUDY_ROWS(T, F)                                                                           \
     {.kind = OPT_HEADING, .help = "Waymarks and bridges"},                                         \
@@ -104,6 +110,13 @@ extern const char *const study_objective_names[], *const study_optimizer_names[]
          .arg = "NAME",                                                                            \
          .help = "convex: moments, tested and refined; auto: that where it applies, else adam",    \
          .choices = study_optimizer_names},                                                        \
+        {.kind = OPT_CHOICE,                                                                       \
+         .name = "whiten",                                                                         \
+         .at = offsetof(T, F.whiten),                                                              \
+         .arg = "WHAT",                                                                            \
+         .help = "networks read uncorrelated combinations of the columns; auto: if a short "       \
+                 "training likes them better",                                                     \
+         .choices = study_whiten_names},                                                           \
         {.kind = OPT_HEADING, .help = "Fitting"},                                                  \
         {.kind = OPT_INTEGER,                                                                      \
          .name = "folds",                                                                          \

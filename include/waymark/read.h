@@ -73,6 +73,7 @@ typedef enum wm_missing {
     WM_MISSING_REFUSE, /**< an error that names the first one */
     WM_MISSING_DROP,   /**< rows with a missing value are left out */
     WM_MISSING_MEAN,   /**< the column's mean (rounded if integer), or its most frequent level */
+    WM_MISSING_KEEP,   /**< they stay, as NaN, for wm_data_drop_pairs(); whole tables only */
 } wm_missing;
 
 /** How a file is to be read; start from wm_read_opts_init(). Texts are read during the call only.
@@ -106,6 +107,13 @@ WM_API void wm_read_opts_init(wm_read_opts *opts);
  * Infinite values are always refused. Threads: safe for distinct schemas. */
 WM_API WM_MUST_CHECK wm_status wm_data_read(wm_data **out, const char *path, wm_schema *schema,
                                             const wm_read_opts *opts, wm_error *err);
+
+/** Of two tables whose rows are pairs: leaves out of both the rows in which either has a missing
+ * value. Dropping rows from each by itself would pair the rest wrongly.
+ * @param[out] dropped  how many, or NULL
+ * @return WM_OK; WM_ESHAPE (other numbers of rows), WM_EINVAL (none is left) */
+WM_API WM_MUST_CHECK wm_status wm_data_drop_pairs(wm_data *a, wm_data *b, int64_t *dropped,
+                                                  wm_error *err);
 
 /* ---- streaming: tables of any size in constant memory ---- */
 

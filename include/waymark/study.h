@@ -27,6 +27,16 @@ typedef struct wm_study wm_study;
 
 #define WM_STUDY_MAX_MODELS 4
 
+/** Whether MLP terms read whitened columns: linear combinations that are uncorrelated and in which
+ * the covariances of p and q are both diagonal. Forms do not care, and only continuous columns take
+ * part. */
+typedef enum wm_study_whiten {
+    WM_WHITEN_AUTO, /**< by held-out loss of a short training; beside a form, where columns are
+                       strongly correlated */
+    WM_WHITEN_NO,
+    WM_WHITEN_YES, /**< where columns are not white already */
+} wm_study_whiten;
+
 /** One evaluation while a network is trained, in the first of the folds. */
 typedef struct wm_study_progress {
     int64_t round; /**< of placing bridges, from 0 */
@@ -48,8 +58,9 @@ typedef struct wm_study_opts {
     int64_t pairs;       /**< > 0: q is made from p, whose first `pairs` columns are u (ratio.h) */
     bool by_rank;        /**< continuous columns are made normal by rank first; default false */
     bool standardise;    /**< default true */
-    int64_t folds;       /**< >= 2; default 5 */
-    int64_t ensemble;    /**< networks in each fold, of which the mean is taken; default 1 */
+    wm_study_whiten whiten;   /**< default auto */
+    int64_t folds;            /**< >= 2; default 5 */
+    int64_t ensemble;         /**< networks in each fold, of which the mean is taken; default 1 */
     const double *weights[2]; /**< of the rows of p and of q, not negative; NULL: all the same */
     int64_t iterations;       /**< Adam; 0 (default): by the amount of data */
     int64_t batch;            /**< Adam: rows of a bridge and side in a step; 0 (default): 256 */
@@ -115,9 +126,12 @@ typedef struct wm_study_info {
     wm_ratio_model model;
     wm_alphas alphas;
     bool spacing_found, linear_columns; /**< linear_columns: else alphas mean nothing */
-    int64_t rounds;                     /**< of placing bridges */
-    wm_estimate kl_pq, kl_qp;           /**< KL(p, q), KL(q, p) in nats */
-    double lower_pq;                    /**< Donsker-Varadhan bound of KL(p, q) with this ratio */
+    bool whitened;                      /**< its network reads whitened columns */
+    int64_t mixed_columns;    /**< columns as given that switch one after the other (dimension-wise
+                                 mixing): whole numbers and categories */
+    int64_t rounds;           /**< of placing bridges */
+    wm_estimate kl_pq, kl_qp; /**< KL(p, q), KL(q, p) in nats */
+    double lower_pq;          /**< Donsker-Varadhan bound of KL(p, q) with this ratio */
     wm_normaliser under_q, under_p;
     double train_loss, test_loss; /**< mean over bridges */
     wm_verdict verdict;

@@ -109,6 +109,38 @@ static int64_t drop_rows(double *rows, int64_t n, int64_t dim)
     return kept;
 }
 
+/* ---- pairs ---- */
+
+wm_status wm_data_drop_pairs(wm_data *a, wm_data *b, int64_t *dropped, wm_error *err)
+{
+    const int64_t n = wm_data_count(a), da = wm_data_dim(a), db = wm_data_dim(b);
+    double *x = wm_data_rows_mut(a), *y = wm_data_rows_mut(b);
+    int64_t kept = 0;
+    wm_status st;
+
+    if (wm_data_count(b) != n)
+        return wmi_fail(err, WM_ESHAPE, "%" PRId64 " rows and %" PRId64 " rows are no pairs", n,
+                        wm_data_count(b));
+    for (int64_t i = 0; i < n; i++) {
+        if (has_missing(x + i * da, da) || has_missing(y + i * db, db))
+            continue;
+        if (kept < i) {
+            memcpy(x + kept * da, x + i * da, (size_t)da * sizeof *x);
+            memcpy(y + kept * db, y + i * db, (size_t)db * sizeof *y);
+        }
+        kept++;
+    }
+    if (dropped)
+        *dropped = n - kept;
+    if (!kept)
+        return wmi_fail(err, WM_EINVAL, "every one of the %" PRId64 " pairs has a missing value",
+                        n);
+    if (kept == n)
+        return WM_OK;
+    st = wmi_data_resize(a, kept, err);
+    return st ? st : wmi_data_resize(b, kept, err);
+}
+
 /* ---- whole tables ---- */
 
 typedef struct load {
@@ -331,6 +363,9 @@ static wm_status start_reader(wm_reader *r, wm_error *err)
 
 static wm_status check_streamed(const wm_schema *schema, const wm_read_opts *opts, wm_error *err)
 {
+    if (opts->missing == WM_MISSING_KEEP)
+        return wmi_fail(err, WM_EINVAL,
+                        "missing values are kept in whole tables only: refuse or drop them");
     if (opts->missing == WM_MISSING_MEAN)
         return wmi_fail(err, WM_EINVAL,
                         "a mean for missing values is not known while a file is streamed: refuse "

@@ -49,8 +49,8 @@ wm_status wmi_read_opts_check(const wm_read_opts *opts, wm_error *err)
     if (opts->header < -1 || opts->header > 1)
         return wmi_fail(err, WM_EINVAL, "header is %d, expected 1 (yes), 0 (no) or -1 (look)",
                         opts->header);
-    if ((int)opts->missing < WM_MISSING_REFUSE || opts->missing > WM_MISSING_MEAN)
-        return wmi_fail(err, WM_EINVAL, "missing is %d, expected refuse, drop or mean",
+    if ((int)opts->missing < WM_MISSING_REFUSE || opts->missing > WM_MISSING_KEEP)
+        return wmi_fail(err, WM_EINVAL, "missing is %d, expected refuse, drop, mean or keep",
                         (int)opts->missing);
     return WM_OK;
 }

@@ -135,6 +135,7 @@ void wm_ratio_free(wm_ratio *r)
     wmi_params_free(r->params);
     wmi_encoder_free(&r->encoder);
     wmi_free(r->theta);
+    wmi_free(r->mix);
     wmi_free(r->knots);
     wmi_free(r->bridges);
     wmi_free(r->columns);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/speak.h"
+#include "engine/backend/linalg.h"
 #include "estimators/held_out.h"
 #include "train/trainer.h"
 
@@ -12,6 +13,7 @@ typedef struct row_source {
     const wmi_ratio_rows *rows;
     float *train[2], *valid[2];
     int64_t *order[2]; /* (capacity) scratch for a step's row numbers */
+    float *mix;        /* (dim, dim) of waymarks to what the network reads, or NULL */
 } row_source;
 
 static void gather(int64_t n, int64_t d, const float *from, const int64_t *order, float *to)
@@ -58,8 +60,27 @@ static void source_valid(void *ctx, int64_t first, int64_t n, float *x0, float *
                (size_t)d * sizeof *xm);
 }
 
+/* x (n, d) = z mix: the source's map. */
+static wm_status mix_rows(void *ctx, int64_t n, int64_t d, float *z, float *x, wm_error *err)
+{
+    const float *mix = ((const row_source *)ctx)->mix;
+
+    (void)err;
+    memset(x, 0, (size_t)(n * d) * sizeof *x);
+#pragma omp parallel for schedule(static) if (n * d * d > 1000000)
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t l = 0; l < d; l++) {
+            const float a = z[i * d + l];
+
+            for (int64_t j = 0; j < d; j++)
+                x[i * d + j] += a * mix[l * d + j];
+        }
+    return WM_OK;
+}
+
 static void free_source(row_source *s)
 {
+    wmi_free(s->mix);
     for (int t = 0; t < 2; t++) {
         wmi_free(s->train[t]);
         wmi_free(s->valid[t]);
@@ -77,11 +98,13 @@ static wm_status to_float(float **out, int64_t n, const double *x, wm_error *err
 }
 
 static wm_status open_source(row_source *s, const wmi_ratio_rows *rows, int64_t capacity,
-                             wm_error *err)
+                             const double *mix, wm_error *err)
 {
     wm_status st = WM_OK;
 
     s->rows = rows;
+    if (mix && (st = to_float(&s->mix, rows->dim * rows->dim, mix, err)))
+        return st;
     for (int t = 0; t < 2; t++) {
         if ((st = wmi_alloc(&s->order[t], capacity, sizeof *s->order[t], "row numbers", err)))
             return st;
@@ -200,6 +223,42 @@ static const char *frozen_terms(const wm_ratio *r)
     return !has_form(r) ? NULL : r->model & WM_RATIO_QUADRATIC ? "quadratic/" : "linear/";
 }
 
+/* The form's Q and w, in x, for rows z = x mix: x = z unmix, so Q becomes unmix Q unmix' and w
+ * becomes unmix w. Q has its lower triangle only. */
+static wm_status mix_form(wm_ratio *r, const double *unmix, wm_error *err)
+{
+    const int64_t d = r->encoder.dim;
+    const bool quadratic = r->model & WM_RATIO_QUADRATIC;
+    double *w =
+        r->theta + wmi_params_find(r->params, quadratic ? "quadratic/w" : "linear/w")->offset;
+    double *a = quadratic ? r->theta + wmi_params_find(r->params, "quadratic/a")->offset : NULL;
+    double *q = NULL, *half;
+    wm_status st;
+
+    if ((st = wmi_alloc(&q, 2 * d * d, sizeof *q, "form", err)))
+        return st;
+    half = q + d * d;
+    for (int64_t k = 0; k < r->info.bridges; k++, w += d) {
+        memcpy(q, w, (size_t)d * sizeof *q);
+        wmi_product(d, 1, d, 1, unmix, q, 0, w);
+        if (!a)
+            continue;
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = 0; j <= i; j++)
+                q[i * d + j] = q[j * d + i] = a[i * d + j];
+        wmi_product(d, d, d, 1, unmix, q, 0, half); /* and then its transpose, as Q is symmetric */
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t j = 0; j < d; j++)
+                q[j * d + i] = half[i * d + j];
+        wmi_product(d, d, d, 1, unmix, q, 0, half);
+        for (int64_t i = 0; i < d; i++)
+            memcpy(a + i * d, half + i * d, (size_t)(i + 1) * sizeof *a);
+        a += d * d;
+    }
+    wmi_free(q);
+    return WM_OK;
+}
+
 static wm_status start_from_moments(wm_ratio *r, const wmi_ratio_rows *rows,
                                     const wm_ratio_opts *opts, float *start, wm_error *err)
 {
@@ -209,7 +268,8 @@ static wm_status start_from_moments(wm_ratio *r, const wmi_ratio_rows *rows,
 
     quiet.sink = NULL;
     quiet.all_rows = false; /* held-out rows tell when the network is done */
-    if ((st = wmi_ratio_set_moments(r, rows, &quiet, err)))
+    if ((st = wmi_ratio_set_moments(r, rows, &quiet, err)) ||
+        (r->mix && (st = mix_form(r, rows->unmix, err))))
         return st;
     wmi_params_init(r->params, opts->seed, WMI_F32, start);
     for (int64_t i = 0; i < wmi_params_entries(r->params); i++) {
@@ -262,6 +322,7 @@ wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *rows, const wm_r
                          .n_valid = rows->n_valid[0],
                          .train = source_train,
                          .valid = source_valid,
+                         .map = r->mix ? mix_rows : NULL,
                          .ctx = &own};
     wm_chain *chain = NULL;
     float *theta = NULL, *start = NULL;
@@ -271,7 +332,7 @@ wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *rows, const wm_r
     wm_status st;
 
     if ((st = wmi_ratio_chain(&chain, r, err)) ||
-        (st = open_source(&own, rows, opts->batch * (opts->spread ? m : 1), err)) ||
+        (st = open_source(&own, rows, opts->batch * (opts->spread ? m : 1), r->mix, err)) ||
         (st = wmi_alloc(&theta, count, sizeof *theta, "parameters", err)) ||
         (st = wmi_alloc(&start, count, sizeof *start, "parameters", err)) ||
         (st = wmi_alloc(&last, m, sizeof *last, "evaluation", err)) ||

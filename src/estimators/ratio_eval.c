@@ -24,6 +24,7 @@ typedef struct worker {
     wmi_program *program;
     wmi_node *out;  /* (m, BATCH) */
     double *in;     /* (BATCH, encoder.dim) the program's input */
+    double *plain;  /* (BATCH, encoder.dim) rows before they are mixed, or NULL */
     double *mean;   /* (m, BATCH) over members */
     int64_t far;    /* rows so far */
     int64_t failed; /* the first batch that did; -1: none */
@@ -47,6 +48,7 @@ static wm_status compile(worker *w, const wm_ratio *r, wm_error *err)
     wm_status st;
 
     if ((st = wmi_alloc(&w->mean, r->info.bridges * BATCH, sizeof *w->mean, "scores", err)) ||
+        (r->mix && (st = wmi_alloc(&w->plain, dim[0] * dim[1], sizeof *w->plain, "rows", err))) ||
         (st = wmi_graph_new(&w->graph, WMI_F64, r->params, err)))
         return st;
     w->out = wmi_model_build(
@@ -151,6 +153,7 @@ void wm_scorer_free(wm_scorer *s)
     for (int64_t i = 0; i < s->n_workers; i++) {
         wmi_program_free(s->workers[i].program);
         wmi_graph_free(s->workers[i].graph);
+        wmi_free(s->workers[i].plain);
         wmi_free(s->workers[i].mean);
     }
     wmi_free(s->workers);
@@ -185,20 +188,38 @@ static int64_t count_far(const wm_scorer *s, int64_t n, const double *x)
     return count;
 }
 
+/* in = plain mix, row by row: what a row becomes does not depend on the others. */
+static void mix_rows(const worker *w, int64_t n, int64_t d, const double *mix)
+{
+    memset(w->in, 0, (size_t)(n * d) * sizeof *w->in);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t l = 0; l < d; l++) {
+            const double x = w->plain[i * d + l];
+
+            for (int64_t j = 0; j < d; j++)
+                w->in[i * d + j] += x * mix[l * d + j];
+        }
+}
+
 /* n rows into the program's input; those that are missing in a batch are zero. */
 static wm_status load(const wm_scorer *s, worker *w, const job *j, int64_t first, int64_t n,
                       wm_error *err)
 {
     const wmi_encoder *e = &s->ratio->encoder;
+    double *to = w->plain ? w->plain : w->in;
+    wm_status st = WM_OK;
 
     if (n < BATCH)
         memset(w->in + n * e->dim, 0, (size_t)((BATCH - n) * e->dim) * sizeof *w->in);
     if (j->encoded) {
-        memcpy(w->in, j->x + first * e->dim, (size_t)(n * e->dim) * sizeof *w->in);
-        return WM_OK;
+        memcpy(to, j->x + first * e->dim, (size_t)(n * e->dim) * sizeof *to);
+    } else {
+        w->far += count_far(s, n, j->x + first * e->raw);
+        st = wmi_encoder_apply(e, n, j->x + first * e->raw, to, err);
     }
-    w->far += count_far(s, n, j->x + first * e->raw);
-    return wmi_encoder_apply(e, n, j->x + first * e->raw, w->in, err);
+    if (!st && w->plain)
+        mix_rows(w, n, e->dim, s->ratio->mix);
+    return st;
 }
 
 static wm_status score_batch(const wm_scorer *s, worker *w, const job *j, int64_t first,

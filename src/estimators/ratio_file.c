@@ -12,10 +12,11 @@
 #include "waymark/version.h"
 
 #define FORMAT_NAME "waymark ratio "
-#define FORMAT FORMAT_NAME "2"
+#define FORMAT FORMAT_NAME "3"
+#define FORMAT_PLAIN FORMAT_NAME "2" /* nothing is mixed: also what earlier versions read */
 
 enum {
-    N_OWN = 12,   /* tensors beside the parameters; the last three only where they are needed */
+    N_OWN = 13,   /* tensors beside the parameters; the last four only where they are needed */
     N_COUNTS = 8, /* whole numbers of wm_ratio_info */
 };
 
@@ -69,6 +70,8 @@ static int own_tensors(const wm_ratio *r, const packed *p, wmi_st_tensor t[N_OWN
         t[n++] =
             (wmi_st_tensor){"rank_scores", WMI_ST_F64, 2, {dim, knots}, wmi_rank_scores(e->rank)};
     }
+    if (r->mix)
+        t[n++] = (wmi_st_tensor){"mix", WMI_ST_F64, 2, {e->dim, e->dim}, r->mix};
     if (r->knots)
         t[n++] = (wmi_st_tensor){"knots", WMI_ST_F32, 2, {e->dim, r->net.bases + 4}, r->knots};
     return n;
@@ -164,7 +167,7 @@ wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err)
         blocks[WMI_META_BYTES], seed[WMI_META_BYTES], members[WMI_META_BYTES],
         pairs[WMI_META_BYTES];
     const wmi_st_pair meta[] = {
-        {"format", FORMAT},
+        {"format", r->mix ? FORMAT : FORMAT_PLAIN},
         {"version", wm_version()},
         {"model", wm_ratio_model_text(r->model, model, sizeof model)},
         {"form", form_names[r->form]},
@@ -233,7 +236,7 @@ static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char
                         "%s: format is '%.40s', not '%s': this is no model of `waymark ratio` or "
                         "`waymark mi`",
                         path, format ? format : "not given", FORMAT);
-    if (strcmp(format, FORMAT) != 0) {
+    if (strcmp(format, FORMAT) != 0 && strcmp(format, FORMAT_PLAIN) != 0) {
         const char *by = wmi_safetensors_meta(f, "version");
 
         return wmi_fail(err, WM_EFORMAT,
@@ -322,7 +325,9 @@ static wm_status read_encoder(wm_ratio *r, const wmi_safetensors *f, const char 
                                       err)))
             goto done;
     }
-    st = wmi_alloc(&r->columns, e->dim, sizeof *r->columns, "columns", err);
+    if (!(st = wmi_alloc(&r->columns, e->dim, sizeof *r->columns, "columns", err)) &&
+        strcmp(wmi_safetensors_meta(f, "format"), FORMAT) == 0)
+        st = wmi_alloc(&r->mix, e->dim * e->dim, sizeof *r->mix, "mix", err);
 done:
     wmi_free(kind);
     wmi_free(kinds);

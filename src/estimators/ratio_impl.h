@@ -21,6 +21,7 @@ struct wm_ratio {
     char *schema;             /* wm_schema_write() of the tables, or NULL */
     wmi_model net;            /* made from the fields above by wmi_ratio_open() */
     wmi_params *params;
+    double *mix;  /* (encoder.dim, encoder.dim) the network reads x mix (whiten.h); or NULL: x */
     float *knots; /* (encoder.dim, net.bases + 4) of the additive term, or NULL */
     int64_t members;
     double *theta; /* (members, wmi_params_count) */
@@ -32,6 +33,7 @@ typedef struct wmi_ratio_rows {
     int64_t dim;
     int64_t n_train[2], n_valid[2];    /* of p, of q */
     const double *train[2], *valid[2]; /* (n, dim) */
+    const double *unmix;               /* (dim, dim) inverse of the ratio's mix, where it has one */
     bool normal_q, pairs;
     uint64_t seed;
 } wmi_ratio_rows;

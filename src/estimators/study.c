@@ -191,6 +191,8 @@ static void fill_info(wm_study *s, const wm_study_opts *o, double norm_se)
     info->model = t->model;
     info->alphas = t->alphas;
     info->linear_columns = s->data.linear;
+    info->mixed_columns = s->data.blocks;
+    info->whitened = t->whiten;
     info->kl_pq =
         wmi_interval(s->data.n[0], t->log_r[0], s->data.weight[0], t->n_without, t->without[0]);
     info->kl_qp = negative(

@@ -153,6 +153,28 @@ done:
     return st;
 }
 
+/* Indicators stay as they are: a mixture of categories is none. */
+static wm_status find_whitening(wmi_study_data *data, const wm_study_opts *o, wm_error *err)
+{
+    const wmi_encoder *e = &data->encoder;
+    const wmi_whiten_end end[] = {{data->n[0], data->x[0], data->weight[0]},
+                                  {data->n[1], data->x[1], data->weight[1]}};
+    bool *takes = NULL;
+    wm_status st;
+
+    if (o->whiten == WM_WHITEN_NO)
+        return WM_OK;
+    if ((st = wmi_alloc(&takes, data->dim, sizeof *takes, "columns", err)))
+        return st;
+    for (int64_t j = 0; j < e->raw; j++)
+        if (e->kind[j] == WM_KIND_CONTINUOUS)
+            takes[e->first[j]] = true;
+    st = wmi_whitening_of(&data->whitening, data->dim, takes, o->pairs ? e->first[o->pairs] : 0,
+                          end, err);
+    wmi_free(takes);
+    return st;
+}
+
 wm_status wmi_study_data_new(wmi_study_data *data, const wm_data *p, const wm_data *q,
                              const wm_schema *schema, const wm_study_opts *opts, wm_error *err)
 {
@@ -167,8 +189,8 @@ wm_status wmi_study_data_new(wmi_study_data *data, const wm_data *p, const wm_da
         if ((st = shuffle_table(data, t, table[t], opts->seed, err)) ||
             (st = take_weights(data, t, opts->weights[t], err)))
             return st;
-    if (!schema)
-        return WM_OK;
+    if ((st = find_whitening(data, opts, err)) || !schema)
+        return st;
     if (!(st = wm_schema_write(schema, &text, err)))
         st = wmi_alloc_text(&data->schema, text, "schema", err);
     wm_text_free(text);
@@ -183,6 +205,7 @@ void wmi_study_data_free(wmi_study_data *data)
         wmi_free(data->order[t]);
     }
     wmi_encoder_free(&data->encoder);
+    wmi_whitening_free(&data->whitening);
     wmi_free(data->columns);
     wmi_free(data->schema);
     *data = (wmi_study_data){0};

@@ -4,6 +4,7 @@
 #define WMI_ESTIMATORS_STUDY_DATA_H
 
 #include "estimators/encode.h"
+#include "estimators/whiten.h"
 #include "waymark/study.h"
 
 typedef struct wmi_study_data {
@@ -12,10 +13,11 @@ typedef struct wmi_study_data {
     double *weight[2]; /* (n) of mean one, or NULL */
     int64_t *order[2]; /* (n) which row of the table each is */
     wmi_encoder encoder;
-    int64_t *columns; /* (dim) what columns do in a chain */
-    int64_t blocks;   /* of columns */
-    bool linear;      /* some columns move linearly */
-    char *schema;     /* or NULL */
+    int64_t *columns;        /* (dim) what columns do in a chain */
+    int64_t blocks;          /* of columns */
+    bool linear;             /* some columns move linearly */
+    char *schema;            /* or NULL */
+    wmi_whitening whitening; /* of continuous columns, for networks */
 } wmi_study_data;
 
 /* data starts as {0}, and is freed also on failure. WM_EINVAL, WM_ESHAPE for what cannot be

@@ -79,7 +79,8 @@ static wm_status gather_fold(fold_rows *r, const wmi_study_data *data, const wm_
     int64_t *list = NULL, *scratch = NULL;
     wm_status st = WM_OK;
 
-    r->rows = (wmi_ratio_rows){.dim = d, .pairs = opts->pairs > 0, .seed = opts->seed};
+    r->rows = (wmi_ratio_rows){
+        .dim = d, .unmix = data->whitening.unmix, .pairs = opts->pairs > 0, .seed = opts->seed};
     for (int t = 0; !st && t < (opts->pairs ? 1 : 2); t++) {
         int64_t first, count, rest, n_valid;
 
@@ -190,6 +191,11 @@ static wm_status new_ratio(wm_ratio **out, const wmi_trial *t, const wmi_study_d
         (st = wmi_alloc(&r->columns, data->dim, sizeof *r->columns, "columns", err)))
         goto failed;
     memcpy(r->columns, data->columns, (size_t)data->dim * sizeof *r->columns);
+    if (t->whiten) {
+        if ((st = wmi_alloc(&r->mix, data->dim * data->dim, sizeof *r->mix, "whitening", err)))
+            goto failed;
+        memcpy(r->mix, data->whitening.mix, (size_t)(data->dim * data->dim) * sizeof *r->mix);
+    }
     if ((st = wmi_ratio_open(r, err)) ||
         (st = wmi_ratio_place_knots(r, data->n, (const double *const[]){data->x[0], data->x[1]},
                                     err)))
@@ -480,7 +486,7 @@ static wm_status run_folds(wmi_trial *t, const wmi_study_data *data, const wm_st
 }
 
 wm_status wmi_trial_pilot(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *opts,
-                          wm_ratio_model model, const wm_alphas *alphas, wm_error *err)
+                          wm_ratio_model model, bool whiten, const wm_alphas *alphas, wm_error *err)
 {
     const int64_t folds = PILOTS < opts->folds ? PILOTS : opts->folds;
     const double start = wmi_clock(opts->sink);
@@ -498,6 +504,7 @@ wm_status wmi_trial_pilot(wmi_trial *t, const wmi_study_data *data, const wm_stu
                      .folds = opts->folds,
                      .n_without = opts->folds,
                      .scored = folds,
+                     .whiten = whiten,
                      .refine = true,
                      .pilot = true};
     if ((st = new_trial(t, data, &o, err)) ||
@@ -517,7 +524,8 @@ done:
 }
 
 wm_status wmi_trial_run(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *opts,
-                        wm_ratio_model model, const wm_alphas *alphas, int64_t round, wm_error *err)
+                        wm_ratio_model model, bool whiten, const wm_alphas *alphas, int64_t round,
+                        wm_error *err)
 {
     const int64_t K = opts->folds, m = alphas->bridges;
     const double start = wmi_clock(opts->sink);
@@ -532,6 +540,7 @@ wm_status wmi_trial_run(wmi_trial *t, const wmi_study_data *data, const wm_study
                      .folds = K,
                      .n_without = K,
                      .scored = K,
+                     .whiten = whiten,
                      .refine = true};
     if ((st = new_trial(t, data, opts, err)) ||
         (st = wm_chain_new(&chain, m, alphas, data->dim, data->columns, err)) ||

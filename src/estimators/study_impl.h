@@ -17,6 +17,7 @@ typedef struct wmi_trial {
     wm_ratio_model model;
     wm_alphas alphas;
     int64_t m, folds;
+    bool whiten;      /* its networks read whitened columns */
     bool refine;      /* moments are tested and refined */
     bool pilot;       /* a network gets a short training */
     int64_t scored;   /* folds, from the first, that trajectories are of: all but in a pilot */
@@ -39,10 +40,10 @@ typedef struct wmi_trial {
  * there: whether the model has a chance, and where waymarks should be. */
 WM_MUST_CHECK wm_status wmi_trial_pilot(wmi_trial *t, const wmi_study_data *data,
                                         const wm_study_opts *opts, wm_ratio_model model,
-                                        const wm_alphas *alphas, wm_error *err);
+                                        bool whiten, const wm_alphas *alphas, wm_error *err);
 /* Fits `model` on every fold and scores it. round tells checkpoints apart. */
 WM_MUST_CHECK wm_status wmi_trial_run(wmi_trial *t, const wmi_study_data *data,
-                                      const wm_study_opts *opts, wm_ratio_model model,
+                                      const wm_study_opts *opts, wm_ratio_model model, bool whiten,
                                       const wm_alphas *alphas, int64_t round, wm_error *err);
 void wmi_trial_free(wmi_trial *t);
 
@@ -84,6 +85,7 @@ struct wm_study {
     wmi_trial trial; /* the one that was kept */
     wm_candidate candidate[WM_STUDY_MAX_MODELS];
     int64_t n_candidates;
+    bool whiten[WM_STUDY_MAX_MODELS], whiten_known[WM_STUDY_MAX_MODELS]; /* of the candidates */
     wm_check check[WMI_MAX_CHECKS];
     int64_t n_checks;
     bool pairs;

@@ -16,9 +16,10 @@ enum {
     ROUNDS = 4,         /* of placing bridges */
     NETWORK_ROWS = 200, /* below, a network has nothing to learn from */
 };
-static const double HARD = 0.3;  /* logistic loss of a bridge that is halved: accuracy 0.95 */
-static const double SHORT = 1.2; /* of a bridge that is short enough: accuracy 0.67 */
-static const double IDLE = 1.33; /* of two neighbours that are merged; chance is 1.386 */
+static const double HARD = 0.3;      /* logistic loss of a bridge that is halved: accuracy 0.95 */
+static const double SHORT = 1.2;     /* of a bridge that is short enough: accuracy 0.67 */
+static const double IDLE = 1.33;     /* of two neighbours that are merged; chance is 1.386 */
+static const double CORRELATED = 10; /* condition of the covariance of correlated columns */
 /* Standard errors of the difference of losses: by which a pilot must win to go on, by which it wins
  * so clearly that forms need not be fitted any more, and by which a richer model must win in the
  * end. */
@@ -77,6 +78,15 @@ static wm_status is_hard(const wmi_trial *t, int64_t k, bool *hard, wm_error *er
     return WM_OK;
 }
 
+/* Bridges k and k + 1 are at chance, and the moments see no more on their way than one bridge can
+ * carry: else it is the model that has learned nothing yet, as after a pilot of many columns, and
+ * fewer bridges would not help it. */
+static bool are_idle(const wmi_trial *t, const wmi_path *path, int64_t k)
+{
+    return wmi_trial_bridge(t, k).loss > IDLE && wmi_trial_bridge(t, k + 1).loss > IDLE &&
+           wmi_path_between(path, t->alphas.alpha[k], t->alphas.alpha[k + 2]) <= WMI_BRIDGE_LENGTH;
+}
+
 /* Halves hard bridges and merges idle neighbours; *changed is false where nothing is to be done.
  * Chains without linear columns cannot be halved. */
 static wm_status place_again(const wmi_trial *t, const wmi_path *path, const wmi_study_data *data,
@@ -102,7 +112,6 @@ static wm_status place_again(const wmi_trial *t, const wmi_path *path, const wmi
         return WM_OK;
     }
     for (int64_t k = 0; k < t->m; k++) {
-        const double loss = wmi_trial_bridge(t, k).loss;
         const double a = t->alphas.alpha[k], b = t->alphas.alpha[k + 1];
         bool hard;
         wm_status st = is_hard(t, k, &hard, err);
@@ -113,7 +122,7 @@ static wm_status place_again(const wmi_trial *t, const wmi_path *path, const wmi
             b - a > 1e-12) {
             next.alpha[++next.bridges] = wmi_path_half(path, a, b);
             changed = true;
-        } else if (k + 1 < t->m && loss > IDLE && wmi_trial_bridge(t, k + 1).loss > IDLE) {
+        } else if (k + 1 < t->m && are_idle(t, path, k)) {
             k++; /* the next one is joined to this one */
             changed = true;
         }
@@ -165,7 +174,7 @@ static wm_status try_fully(wm_study *s, int64_t i, const wm_study_opts *o, const
     char name[WMI_MODEL_TEXT];
     wm_status st;
 
-    if ((st = wmi_trial_run(&t, &s->data, o, c->model, alphas, round, err)))
+    if ((st = wmi_trial_run(&t, &s->data, o, c->model, s->whiten[i], alphas, round, err)))
         return st;
     c->loss = t.mean_loss;
     c->seconds += t.seconds;
@@ -192,6 +201,50 @@ typedef struct pilot {
     bool clear;      /* better than any form beyond doubt */
 } pilot;
 
+/* Whether networks of this model can read whitened columns: splines have their knots by column, and
+ * separable networks keep u and v apart. */
+static bool can_whiten(const wm_study *s, wm_ratio_model model)
+{
+    return s->data.whitening.mix && model & WM_RATIO_MLP &&
+           !(model & (WM_RATIO_ADDITIVE | WM_RATIO_SEPARABLE));
+}
+
+/* Pilot of candidate i. The first one tells whether its network should read whitened columns: by
+ * held-out loss, or beside a form, which has seen to correlations already, by how strong they are.
+ */
+static wm_status run_pilot(wm_study *s, int64_t i, const wm_study_opts *o, const wm_alphas *alphas,
+                           wmi_trial *t, wm_error *err)
+{
+    const wm_ratio_model model = s->candidate[i].model;
+    const bool form = model & (WM_RATIO_LINEAR | WM_RATIO_QUADRATIC), known = s->whiten_known[i];
+    wmi_trial other;
+    wm_status st;
+
+    s->whiten_known[i] = true;
+    if (!known && can_whiten(s, model))
+        s->whiten[i] =
+            o->whiten == WM_WHITEN_YES || !form || s->data.whitening.condition > CORRELATED;
+    if ((st = wmi_trial_pilot(t, &s->data, o, model, s->whiten[i], alphas, err)) || known || form ||
+        !s->whiten[i] || o->whiten == WM_WHITEN_YES)
+        return st;
+    if ((st = wmi_trial_pilot(&other, &s->data, o, model, false, alphas, err))) {
+        wmi_trial_free(t);
+        return st;
+    }
+    other.seconds += t->seconds;
+    wmi_say(o->sink, WM_LOG_DEBUG, "pilot: loss %.5f whitened, %.5f as they are", t->mean_loss,
+            other.mean_loss);
+    if (t->mean_loss <= other.mean_loss) {
+        t->seconds = other.seconds;
+        wmi_trial_free(&other);
+        return WM_OK;
+    }
+    s->whiten[i] = false;
+    wmi_trial_free(t);
+    *t = other;
+    return WM_OK;
+}
+
 /* Pilots of the networks that are still in the race, against the best form of this round. */
 static wm_status try_shortly(wm_study *s, pilot *best, const wm_study_opts *o,
                              const wm_alphas *alphas, wm_error *err)
@@ -212,7 +265,7 @@ static wm_status try_shortly(wm_study *s, pilot *best, const wm_study_opts *o,
         c->given_up = true;
         if (failed && !o->n_models)
             continue;
-        if ((st = wmi_trial_pilot(&t, &s->data, o, c->model, alphas, err)))
+        if ((st = run_pilot(s, i, o, alphas, &t, err)))
             return st;
         c->seconds += t.seconds;
         gain = s->trial.m ? wmi_trial_compare(&s->trial, &t, &se) : 0;

@@ -137,6 +137,11 @@ static double alpha_at(const wmi_path *p, double length)
     return p->alpha[i] + fmin(share, 1) * (p->alpha[i + 1] - p->alpha[i]);
 }
 
+double wmi_path_between(const wmi_path *p, double from, double to)
+{
+    return length_at(p, to) - length_at(p, from);
+}
+
 double wmi_path_half(const wmi_path *p, double from, double to)
 {
     const double a = length_at(p, from), b = length_at(p, to);

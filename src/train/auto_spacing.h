@@ -28,6 +28,8 @@ WM_MUST_CHECK wm_status wmi_path_new(wmi_path *p, int64_t d, const wmi_end_momen
 void wmi_path_free(wmi_path *p);
 /* Bridges of at most WMI_BRIDGE_LENGTH each, 1 .. most. */
 int64_t wmi_path_bridges(const wmi_path *p, int64_t most);
+/* Length of curve between two alphas. */
+double wmi_path_between(const wmi_path *p, double from, double to);
 /* The alpha half-way between two others, by length, and by angle where the curve does not move. */
 double wmi_path_half(const wmi_path *p, double from, double to);
 /* m + 1 alphas at equal lengths. */

@@ -293,6 +293,49 @@ static void a_stream_is_the_table_in_pieces(void **state)
     wm_schema_free(s);
 }
 
+/* Rows of two tables that belong together: what one lacks, both lose. */
+static void pairs_are_dropped_together(void **state)
+{
+    const double x[6] = {NAN, 1, 2, 3, 4, 5}, y[12] = {0, 10, 1, 11, 2, NAN, 3, 13, NAN, 14, 5, 15};
+    wm_schema *s[2];
+    wm_data *d[2];
+    wm_read_opts opts;
+    wm_reader *r;
+    int64_t dropped;
+    wm_error err;
+
+    (void)state;
+    make_npy("x.npy", 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (6,), }", x, sizeof x);
+    make_npy("y.npy", 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (6, 2), }", y,
+             sizeof y);
+    wm_read_opts_init(&opts);
+    opts.missing = WM_MISSING_KEEP;
+    for (int i = 0; i < 2; i++) {
+        assert_ok(wm_schema_new(&s[i], &err), err);
+        assert_ok(wm_data_read(&d[i], scratch(i ? "y.npy" : "x.npy"), s[i], &opts, &err), err);
+        assert_int_equal(wm_data_count(d[i]), 6);
+    }
+    assert_ok(wm_data_drop_pairs(d[0], d[1], &dropped, &err), err);
+    assert_int_equal(dropped, 3);
+    for (int64_t i = 0; i < 3; i++) {
+        const double kept[3] = {1, 3, 5};
+
+        assert_near(wm_data_rows(d[0])[i], kept[i], 0);
+        assert_near(wm_data_rows(d[1])[2 * i], kept[i], 0);
+        assert_near(wm_data_rows(d[1])[2 * i + 1], 10 + kept[i], 0);
+    }
+    assert_ok(wm_data_drop_pairs(d[0], d[1], &dropped, &err), err);
+    assert_int_equal(dropped, 0);
+    for (int64_t i = 0; i < 3; i++)
+        wm_data_rows_mut(d[1])[2 * i] = NAN;
+    assert_int_equal(wm_data_drop_pairs(d[0], d[1], &dropped, &err), WM_EINVAL);
+    assert_int_equal(wm_reader_open(&r, scratch("x.npy"), s[0], &opts, &err), WM_EINVAL);
+    for (int i = 0; i < 2; i++) {
+        wm_data_free(d[i]);
+        wm_schema_free(s[i]);
+    }
+}
+
 static void a_stream_drops_rows(void **state)
 {
     /* Runs: 1; 3 and 4; 7. */
@@ -481,6 +524,7 @@ int main(void)
         TEST(a_large_gzipped_array),
         TEST(streaming_takes_constant_memory),
         TEST(a_stream_is_the_table_in_pieces),
+        TEST(pairs_are_dropped_together),
         TEST(a_stream_drops_rows),
         TEST(a_stream_knows_its_levels),
         TEST(a_stream_knows_the_shape_of_its_rows),

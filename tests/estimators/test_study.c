@@ -335,6 +335,128 @@ static void the_ratio_is_kept(void **state)
     unlink(path);
 }
 
+/* Pairs of N rows and D columns, in the order of u and v. */
+static wm_data *gaussian_pairs(int64_t n, int64_t d, double nats)
+{
+    wm_data *x, *joint;
+    wm_error err;
+
+    assert_ok(wm_data_gaussian_pairs(&x, n, d, wm_gaussian_pairs_rho(d, nats), 1, "pairs", &err),
+              err);
+    assert_ok(wm_data_new(&joint, n, d, NULL, &err), err);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < d; j++)
+            wm_data_rows_mut(joint)[i * d + j] =
+                wm_data_rows(x)[i * d + (j < d / 2 ? 2 * j : 2 * (j - d / 2) + 1)];
+    wm_data_free(x);
+    return joint;
+}
+
+/* A network that has learned nothing yet finds all bridges at chance, and that is no reason to take
+ * them away: the moments know better. */
+static void an_untrained_network_keeps_its_bridges(void **state)
+{
+    wm_data *joint = gaussian_pairs(600, 12, 6);
+    wm_study_opts o = quick();
+    wm_study_info info;
+    wm_study *s;
+
+    (void)state;
+    o.models[0] = WM_RATIO_MLP;
+    o.pairs = 6;
+    o.whiten = WM_WHITEN_NO;
+    o.iterations = 2;
+    o.width = 4;
+    o.folds = 2;
+    s = run(joint, NULL, &o, &info);
+    assert_true(info.test_loss > 1.33);
+    assert_true(info.bridges >= 3);
+    wm_study_free(s);
+    wm_data_free(joint);
+}
+
+/* Gaussian pairs and an MLP alone: whitened, its inputs hold the answer, as they are it would have
+ * to find a product for every pair of columns. The held-out loss of the pilots sees that; and what
+ * is stored mixes the columns too. */
+static void a_network_reads_whitened_columns(void **state)
+{
+    enum { N = 3000, D = 12 };
+    const char *path = "test_study_whitened.safetensors";
+    wm_data *joint = gaussian_pairs(N, D, 4);
+    wm_study_opts o = quick();
+    static double before[N], after[N];
+    wm_study_info plain, found;
+    wm_study *s;
+    wm_ratio *r;
+    wm_error err;
+
+    (void)state;
+    o.models[0] = WM_RATIO_MLP;
+    o.pairs = D / 2;
+    o.iterations = 250;
+    o.width = 24;
+    o.folds = 2;
+    o.batch = 128;
+    o.bridges = 3;
+    o.whiten = WM_WHITEN_NO;
+    s = run(joint, NULL, &o, &plain);
+    assert_false(plain.whitened);
+    wm_study_free(s);
+    o.whiten = WM_WHITEN_AUTO;
+    s = run(joint, NULL, &o, &found);
+    assert_true(found.whitened);
+    assert_true(found.test_loss < plain.test_loss - 0.02);
+    assert_near(found.kl_pq.value, 4, 5 * found.kl_pq.se + 0.2);
+    assert_true(fabs(found.kl_pq.value - 4) < fabs(plain.kl_pq.value - 4));
+    assert_ok(wm_ratio_log(wm_study_ratio(s), joint, before, &err), err);
+    assert_ok(wm_ratio_save(wm_study_ratio(s), path, &err), err);
+    assert_ok(wm_ratio_load(&r, path, &err), err);
+    assert_ok(wm_ratio_log(r, joint, after, &err), err);
+    assert_memory_equal(before, after, sizeof before);
+    wm_ratio_free(r);
+    wm_study_free(s);
+    wm_data_free(joint);
+    unlink(path);
+}
+
+/* A form is the same form in any coordinates: beside a network that is not trained, whitened and
+ * plain log-ratios agree but for rounding, also where columns are all but the same. */
+static void a_form_does_not_care(void **state)
+{
+    enum { N = 1000, D = 3 };
+    wm_data *p = normal(N, D, 0, 1, "p"), *q = normal(N, D, 0.3, 1.5, "q");
+    wm_study_opts o = quick();
+    wm_study_info info;
+    const double *log_r[2];
+    wm_study *s[2];
+    int64_t n;
+
+    (void)state;
+    for (int64_t i = 0; i < N; i++) {
+        double *a = wm_data_rows_mut(p) + i * D, *b = wm_data_rows_mut(q) + i * D;
+
+        a[1] = a[0] + 0.02 * a[1];
+        b[1] = b[0] + 0.02 * b[1];
+    }
+    o.models[0] = WM_RATIO_QUADRATIC | WM_RATIO_MLP;
+    o.iterations = 1;
+    o.lr = 1e-12;
+    o.width = 4;
+    o.bridges = 2;
+    for (int i = 0; i < 2; i++) {
+        o.whiten = i ? WM_WHITEN_AUTO : WM_WHITEN_NO;
+        s[i] = run(p, q, &o, &info);
+        assert_int_equal(info.whitened, i); /* by the correlation of columns 1 and 2 */
+        log_r[i] = wm_study_log_ratios(s[i], 0, &n);
+    }
+    for (int64_t i = 0; i < n; i++)
+        assert_near(log_r[1][i], log_r[0][i], 1e-7 * (1 + fabs(log_r[0][i])));
+    wm_study_free(s[1]);
+    wm_study_free(s[0]);
+    wm_data_free(q);
+    wm_data_free(p);
+}
+
 static void bad_input_is_refused(void **state)
 {
     wm_data *p = normal(100, 2, 0, 1, "p"), *q = normal(100, 3, 0, 1, "q"),
@@ -384,6 +506,9 @@ int main(void)
         cmocka_unit_test(mutual_information_of_pairs),
         cmocka_unit_test(weights_choose_rows),
         cmocka_unit_test(the_ratio_is_kept),
+        cmocka_unit_test(an_untrained_network_keeps_its_bridges),
+        cmocka_unit_test(a_network_reads_whitened_columns),
+        cmocka_unit_test(a_form_does_not_care),
         cmocka_unit_test(bad_input_is_refused),
     };
 
