@@ -54,7 +54,7 @@ void reproduce_result_clear(reproduce_result *result)
         wm_figure_free(result->figures[--result->n_figures]);
 }
 
-static double now(const wm_sink *sink)
+double reproduce_clock(const wm_sink *sink)
 {
     struct timespec t;
 
@@ -67,13 +67,14 @@ static double now(const wm_sink *sink)
 void reproduce_progress_start(reproduce_progress *p, const wm_sink *sink, const char *unit,
                               int64_t total)
 {
-    *p = (reproduce_progress){.sink = sink, .unit = unit, .total = total, .started = now(sink)};
+    *p = (reproduce_progress){
+        .sink = sink, .unit = unit, .total = total, .started = reproduce_clock(sink)};
     p->spoke = p->started;
 }
 
 void reproduce_progress_update(reproduce_progress *p, int64_t done, const char *message)
 {
-    const double time = now(p->sink), elapsed = time - p->started;
+    const double time = reproduce_clock(p->sink), elapsed = time - p->started;
     wm_progress say = {.done = done, .total = p->total, .unit = p->unit, .message = message};
 
     if (!p->sink || !p->sink->progress || (done < p->total && time - p->spoke < p->sink->interval))

@@ -80,6 +80,9 @@ wm_status reproduce_fail(wm_error *err, wm_status code, const char *file, int li
 #define reproduce_fail(err, code, ...)                                                             \
     ((reproduce_fail)((err), (code), __FILE__, __LINE__, __VA_ARGS__), (code))
 
+/* Seconds of the sink's clock, or of the monotonic one; sink may be NULL. */
+double reproduce_clock(const wm_sink *sink);
+
 /* Progress of a driver's own loop, outside of parallel regions. Starts by reproduce_progress_start.
  */
 typedef struct reproduce_progress {

@@ -4,17 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "mnist.h"
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 const char *mnist_noise_name(wm_ebm_noise noise)
 {
@@ -152,7 +143,7 @@ static wm_status walk(mnist_outcome *out, const wm_ebm *e, const mnist_job *job,
     wm_ais ais;
     wm_raise raise;
     const char *picture;
-    double mean, se, started = now();
+    double mean, se, started = reproduce_clock(NULL);
     wm_status st;
 
     wm_ebm_walk_init(&w);
@@ -166,7 +157,7 @@ static wm_status walk(mnist_outcome *out, const wm_ebm *e, const mnist_job *job,
     if ((st = reproduce_path(&w.checkpoint, name, "-ais.safetensors", s, err)) ||
         (st = wm_ebm_ais(&ais, &up, e, &w, err)))
         goto done;
-    out->gradients = (double)up->evals / (now() - started);
+    out->gradients = (double)up->evals / (reproduce_clock(NULL) - started);
     bits(log_phi, n, d, &mean, &se);
     out->ais = mean + ais.log_z * unit;
     out->ais_se = hypot(se, ais.se * unit);
@@ -189,7 +180,7 @@ wm_status mnist_run(mnist_outcome *out, wm_ebm **model, const mnist_job *job,
                     const reproduce_settings *s, wm_error *err)
 {
     const int64_t n = wm_data_count(data->test), d = wm_data_dim(data->test);
-    double *log_phi = NULL, *log_q = NULL, started = now(), se;
+    double *log_phi = NULL, *log_q = NULL, started = reproduce_clock(NULL), se;
     wm_ebm *e = NULL;
     wm_ebm_info info;
     wm_status st;
@@ -203,10 +194,10 @@ wm_status mnist_run(mnist_outcome *out, wm_ebm **model, const mnist_job *job,
                            .gradients = NAN};
     if ((st = fit(&e, job, data, noise, name, s, err)))
         goto done;
-    out->seconds = now() - started;
+    out->seconds = reproduce_clock(NULL) - started;
     wm_ebm_get_info(e, &info);
     out->finished = info.finished;
-    started = now();
+    started = reproduce_clock(NULL);
     log_phi = malloc(sizeof *log_phi * (size_t)n);
     log_q = malloc(sizeof *log_q * (size_t)n);
     if (!log_phi || !log_q) {
@@ -221,7 +212,7 @@ wm_status mnist_run(mnist_outcome *out, wm_ebm **model, const mnist_job *job,
         bits(&info.noise_loglik, 1, d, &out->valid, &se);
     else if (job->steps > 0 && (st = walk(out, e, job, data, log_phi, name, s, err)))
         goto done;
-    out->seconds_judging = now() - started;
+    out->seconds_judging = reproduce_clock(NULL) - started;
     if (model) {
         *model = e;
         e = NULL;

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "omniglot.h"
 
@@ -14,14 +13,6 @@ const char *omniglot_method_name(omniglot_method method)
     static const char *const names[OMNIGLOT_METHODS] = {"tre", "single", "infonce"};
 
     return names[method];
-}
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- fitting ---- */
@@ -214,13 +205,13 @@ wm_status omniglot_run(omniglot_outcome *out, const omniglot_job *job,
     if ((st = wm_grid_pairs_new(&pairs, alphabets, &grid, err)) ||
         (st = fit(&e, job, pairs, name, s, err)))
         goto done;
-    started = now();
+    started = reproduce_clock(NULL);
     wm_embed_get_info(e, &out->info);
     out->truth = wm_grid_pairs_mi(pairs);
     if ((st = judge_information(&out->mi, e, pairs, job->test, err)) ||
         (st = judge_probes(out, e, pairs, alphabets, job, s, err)))
         goto done;
-    out->seconds_judging = now() - started;
+    out->seconds_judging = reproduce_clock(NULL) - started;
 done:
     wm_embed_free(e);
     wm_grid_pairs_free(pairs);

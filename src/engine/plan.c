@@ -53,16 +53,6 @@ static bool is_param(const wmi_node *nd)
     return is_leaf(nd) && strcmp(nd->op->name, "param") == 0;
 }
 
-static bool is_call(const wmi_node *nd)
-{
-    return !(nd->op->flags & (WMI_OP_LEAF | WMI_OP_ALIAS));
-}
-
-static size_t real_size(const wmi_node *nd)
-{
-    return nd->dtype == WMI_F32 ? sizeof(float) : sizeof(double);
-}
-
 /* Marks all that the marked nodes are computed from or, with by_gradient, only what their gradients
  * flow to: not labels. Iterative by ids: inputs always have smaller ids. */
 static void mark_ancestors(const planner *pl, bool *mark, bool by_gradient)
@@ -153,14 +143,14 @@ static void find_lifetimes(const planner *pl)
     for (int64_t s = 0; s < n; s++) {
         wmi_node *nd = p->steps[s].nd;
         const int64_t forward = s, backward = 2 * n - 1 - s;
-        const unsigned kept = nd->wants_grad && is_call(nd) ? kept_values(nd) : 0;
+        const unsigned kept = nd->wants_grad && wmi_plan_calls(nd) ? kept_values(nd) : 0;
         wmi_node *root = wmi_plan_root(nd);
 
         if (is_leaf(nd) && !is_param(nd)) { /* written by the caller, and still there after a run */
             extend(buffer_of(pl, nd, VALUE), 0);
             extend(buffer_of(pl, nd, VALUE), end);
         }
-        if (!is_call(nd))
+        if (!wmi_plan_calls(nd))
             continue;
         extend(buffer_of(pl, nd, VALUE), forward);
         if (kept & WMI_KEEP_OUT)
@@ -216,13 +206,13 @@ static void find_sizes(const planner *pl)
         buffer *b = &pl->buf[s * KINDS];
 
         for (int k = 0; k < KINDS; k++)
-            b[k].bytes = k <= GRAD ? (size_t)nd->n * real_size(nd) : 0;
+            b[k].bytes = k <= GRAD ? (size_t)nd->n * wmi_dtype_size(nd->dtype) : 0;
         b[VALUE].at = &nd->val;
         b[GRAD].at = &nd->grad;
         b[SAVED].at = &nd->saved;
         b[SCRATCH_FORWARD].at = &step->scratch[WMI_FORWARD];
         b[SCRATCH_BACKWARD].at = &step->scratch[WMI_BACKWARD];
-        if (!is_call(nd))
+        if (!wmi_plan_calls(nd))
             continue;
         if (nd->op->scratch && (b[SCRATCH_FORWARD].bytes = nd->op->scratch(nd, WMI_FORWARD)))
             extend(&b[SCRATCH_FORWARD], forward);
@@ -261,7 +251,7 @@ static void share_in_place(planner *pl)
         wmi_node *nd = pl->p->steps[s].nd, *in;
         bool alone = true;
 
-        if (!is_call(nd) || !(nd->op->flags & WMI_OP_INPLACE) || nd->n_in == 0)
+        if (!wmi_plan_calls(nd) || !(nd->op->flags & WMI_OP_INPLACE) || nd->n_in == 0)
             continue;
         in = wmi_plan_root(nd->in[0]);
         for (int i = 1; i < nd->n_in; i++)
@@ -277,7 +267,7 @@ static void share_in_place(planner *pl)
         wmi_node *nd = pl->p->steps[s].nd, *in;
         bool alone = true;
 
-        if (!is_call(nd) || !nd->wants_grad || !(nd->op->flags & WMI_OP_INPLACE_GRAD) ||
+        if (!wmi_plan_calls(nd) || !nd->wants_grad || !(nd->op->flags & WMI_OP_INPLACE_GRAD) ||
             nd->n_in == 0 || !nd->in[0]->wants_grad || !(nd->fresh & 1))
             continue;
         in = wmi_plan_root(nd->in[0]);
@@ -304,7 +294,7 @@ static void find_fresh(const planner *pl)
         wmi_node *nd = step->nd;
 
         nd->fresh = 0;
-        if (!is_call(nd) || !nd->wants_grad)
+        if (!wmi_plan_calls(nd) || !nd->wants_grad)
             continue;
         for (int i = 0; i < nd->n_in; i++) {
             wmi_node *in = wmi_plan_root(nd->in[i]);

@@ -26,6 +26,17 @@ struct wmi_program {
     double *seconds; /* 2 per step where profiling is on, else NULL */
 };
 
+static inline size_t wmi_dtype_size(wmi_dtype dtype)
+{
+    return dtype == WMI_F32 ? sizeof(float) : sizeof(double);
+}
+
+/* Whether the node computes: it is neither a leaf nor another node's memory under another shape. */
+static inline bool wmi_plan_calls(const wmi_node *nd)
+{
+    return !(nd->op->flags & (WMI_OP_LEAF | WMI_OP_ALIAS));
+}
+
 /* Fills steps, reached, block and all pointers of the live nodes. */
 wm_status wmi_plan(wmi_program *p, const wmi_compile_opts *opts, wm_error *err);
 

@@ -3,25 +3,15 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/speak.h"
 #include "engine/plan.h"
-
-static size_t real_size(const wmi_program *p)
-{
-    return wmi_graph_dtype(p->graph) == WMI_F32 ? sizeof(float) : sizeof(double);
-}
 
 static double real_at(const wmi_node *nd, int64_t i)
 {
     return nd->dtype == WMI_F32 ? (double)((const float *)nd->val)[i]
                                 : ((const double *)nd->val)[i];
-}
-
-static bool is_call(const wmi_node *nd)
-{
-    return !(nd->op->flags & (WMI_OP_LEAF | WMI_OP_ALIAS));
 }
 
 wm_status wmi_compile(wmi_program **out, wmi_graph *g, const wmi_compile_opts *opts, wm_error *err)
@@ -70,7 +60,7 @@ void wmi_program_free(wmi_program *p)
 
 void wmi_program_bind(wmi_program *p, void *theta, void *grad)
 {
-    const size_t size = real_size(p);
+    const size_t size = wmi_dtype_size(wmi_graph_dtype(p->graph));
 
     p->theta = theta;
     p->grad = p->param_grads ? grad : NULL;
@@ -107,19 +97,11 @@ void wmi_program_step(wmi_program *p, uint64_t seed, uint64_t step, bool trainin
     p->run.training = training;
 }
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void call(wmi_program *p, int64_t s, wmi_phase phase)
 {
     wmi_step *step = &p->steps[s];
     wmi_node *nd = step->nd;
-    const double start = p->seconds ? now() : 0;
+    const double start = p->seconds ? wmi_clock(NULL) : 0;
 
     nd->scratch = step->scratch[phase];
     if (phase == WMI_FORWARD) {
@@ -127,11 +109,12 @@ static void call(wmi_program *p, int64_t s, wmi_phase phase)
     } else {
         for (int i = 0; i < nd->n_in; i++)
             if (step->zero >> i & 1)
-                memset(nd->in[i]->grad, 0, (size_t)nd->in[i]->n * real_size(p));
+                memset(nd->in[i]->grad, 0,
+                       (size_t)nd->in[i]->n * wmi_dtype_size(wmi_graph_dtype(p->graph)));
         nd->op->backward(nd);
     }
     if (p->seconds)
-        p->seconds[2 * s + phase] += now() - start;
+        p->seconds[2 * s + phase] += wmi_clock(NULL) - start;
 }
 
 wm_status wmi_program_forward(wmi_program *p, wm_error *err)
@@ -142,7 +125,7 @@ wm_status wmi_program_forward(wmi_program *p, wm_error *err)
         if (!nd->val)
             return wmi_fail(err, WM_EINVAL, "%s '%s' has no memory: bind the parameters first",
                             nd->op->name, nd->name);
-        if (is_call(nd))
+        if (wmi_plan_calls(nd))
             call(p, s, WMI_FORWARD);
     }
     return WM_OK;
@@ -185,8 +168,8 @@ static void zero_unreached(const wmi_program *p)
         const wmi_param_entry *e = wmi_params_entry(params, i);
 
         if (!p->reached[i])
-            memset((char *)p->grad + (size_t)e->offset * real_size(p), 0,
-                   (size_t)e->count * real_size(p));
+            memset((char *)p->grad + (size_t)e->offset * wmi_dtype_size(wmi_graph_dtype(p->graph)),
+                   0, (size_t)e->count * wmi_dtype_size(wmi_graph_dtype(p->graph)));
     }
 }
 
@@ -212,7 +195,7 @@ wm_status wmi_program_backward(wmi_program *p, wm_error *err)
     for (int64_t s = p->n_steps - 1; s >= 0; s--) {
         const wmi_node *nd = p->steps[s].nd;
 
-        if (is_call(nd) && nd->wants_grad)
+        if (wmi_plan_calls(nd) && nd->wants_grad)
             call(p, s, WMI_BACKWARD);
     }
     return WM_OK;

@@ -3,9 +3,9 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
+#include "base/speak.h"
 
 enum { REPEATS = 3 }; /* of each algorithm, the best counts; the first is the warm-up's too */
 
@@ -122,14 +122,6 @@ wm_status wmi_tuning_read(wmi_tuning *t, const char *text, wm_error *err)
     return WM_OK;
 }
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The node with memory of its own, to be run outside of a program. */
 typedef struct bench {
     wmi_node nd, x, w;
@@ -178,13 +170,13 @@ static wm_status measure(bench *b, double *seconds, wm_error *err)
         return st;
     b->nd.scratch = scratch;
     for (int r = 0; r < REPEATS; r++) {
-        const double start = now();
+        const double start = wmi_clock(NULL);
 
         op->forward(&b->nd);
         if (b->nd.wants_grad)
             op->backward(&b->nd);
-        if (r == 0 || now() - start < *seconds)
-            *seconds = now() - start;
+        if (r == 0 || wmi_clock(NULL) - start < *seconds)
+            *seconds = wmi_clock(NULL) - start;
     }
     wmi_free(scratch);
     return WM_OK;
