@@ -153,6 +153,21 @@ WM_API WM_MUST_CHECK wm_status wm_embed_log_ratio(const wm_embed *e, const wm_pa
 WM_API WM_MUST_CHECK wm_status wm_embed_mi(const wm_embed *e, const wm_pair_rows *pairs,
                                            wm_estimate *mi, wm_estimate *by_bridge, wm_error *err);
 
+/** The same from what the scores tell, not from their size: the log-ratio of each bridge is a
+ * rising step function of its score, by isotonic regression at its own two waymarks of held-out
+ * pairs. Scores that are too sure of themselves make wm_embed_mi() too large; these cannot say more
+ * than there is, but for chance.
+ * @param held_out  pairs that neither trained the model nor test it
+ * @param partners  how many others each of them lends blocks from; more tell more of high ratios
+ * @param sink      progress, or NULL
+ * @param[out] mi   in nats; the error is that of test pairs and of the calibration
+ * @return as above; WM_EINVAL for InfoNCE. Cost: bridges x partners x held-out pairs */
+WM_API WM_MUST_CHECK wm_status wm_embed_mi_calibrated(const wm_embed *e,
+                                                      const wm_pair_rows *held_out,
+                                                      int64_t partners, const wm_pair_rows *test,
+                                                      const wm_sink *sink, wm_estimate *mi,
+                                                      wm_error *err);
+
 /** One safetensors file: parameters by name, settings as metadata. @return WM_OK; WM_EIO, WM_ENOMEM
  */
 WM_API WM_MUST_CHECK wm_status wm_embed_save(const wm_embed *e, const char *path, wm_error *err);

@@ -17,7 +17,8 @@ typedef struct omniglot_job {
     const char *network; /* of g and f_k */
     int64_t batch, iterations;
     double lr, warmup, clip, average; /* warmup: share of the steps */
-    int64_t valid, test;  /* pairs that choose the step, and that estimate the information */
+    int64_t valid, test; /* pairs that choose the step, and that estimate the information */
+    int64_t calibration, partners; /* pairs that calibrate the bridges, and others to each */
     int64_t probe_train;  /* representations that the probes are fitted to; `test` judge them */
     int64_t probe_passes; /* iterations of L-BFGS at most */
     int64_t held_out;     /* drawings of each character that training never sees */
@@ -25,7 +26,11 @@ typedef struct omniglot_job {
 
 typedef struct omniglot_outcome {
     double truth;
-    wm_estimate mi;               /* of test pairs, of drawings that training has seen */
+    wm_estimate mi;        /* of test pairs, of drawings that training has seen; calibrated */
+    wm_estimate mi_scores; /* the same by the bridges' scores as they are: the paper's estimate */
+    double mi_own; /* sum of the bridges, each at its own waymarks of validation pairs: cells being
+                      independent that is the same information, without what bridges say of rows
+                      that they were not trained on */
     wm_share probe, probe_unseen; /* mean over cells; unseen.n is 0 where no drawing is held out */
     double worst_cell;            /* least accuracy of a cell */
     wm_embed_info info;

@@ -29,13 +29,17 @@ static void write_metrics(void *ctx, const wm_embed_progress *p)
     metrics *m = ctx;
     wm_summary *line = NULL;
     wm_status st = wm_summary_new(&line, &m->err);
+    double own = 0;
 
+    for (int64_t k = 0; k < p->n_bridges; k++)
+        own += p->bridges[k].mean_log_ratio;
     if (!st) {
         wm_summary_text(line, "stage", m->name);
         wm_summary_integer(line, "step", p->step);
         wm_summary_real(line, "train_loss", p->train_loss);
         wm_summary_real(line, "valid_loss", p->valid_loss);
         wm_summary_real(line, "mi", p->mi);
+        wm_summary_real(line, "mi_own_waymarks", own);
         st = wm_run_folder_metrics(m->settings->folder, line, &m->err);
     }
     if (st && !m->st)
@@ -128,21 +132,41 @@ static wm_status represent(const wm_embed *e, const wm_grid_pairs *pairs, wm_spl
     return st;
 }
 
-static wm_status judge_information(wm_estimate *mi, const wm_embed *e, const wm_grid_pairs *pairs,
-                                   int64_t n, wm_error *err)
+/* n pairs of a split from row `first` on; freed by the caller, also after a failure. */
+static wm_status draw_pairs(wm_pair_rows *out, float *owned[2], const wm_grid_pairs *pairs,
+                            wm_split split, int64_t first, int64_t n, wm_error *err)
 {
     const int64_t pixels = wm_grid_pairs_height(pairs) * wm_grid_pairs_width(pairs);
-    float *u = malloc(sizeof *u * (size_t)(n * pixels)),
-          *v = malloc(sizeof *v * (size_t)(n * pixels));
-    const wm_pair_rows rows = {.n = n, .dim_u = pixels, .dim_v = pixels, .u = u, .v = v};
+
+    for (int side = 0; side < 2; side++)
+        owned[side] = malloc(sizeof *owned[side] * (size_t)(n * pixels));
+    *out = (wm_pair_rows){.n = n, .dim_u = pixels, .dim_v = pixels, .u = owned[0], .v = owned[1]};
+    if (!owned[0] || !owned[1])
+        return reproduce_fail(err, WM_ENOMEM, "%lld pairs of grids", (long long)n);
+    return wm_grid_pairs_draw(pairs, split, first, n, owned[0], owned[1], NULL, err);
+}
+
+/* Calibration has validation pairs that training has not looked at. */
+static wm_status judge_information(omniglot_outcome *out, const wm_embed *e,
+                                   const wm_grid_pairs *pairs, const omniglot_job *job,
+                                   const reproduce_settings *s, wm_error *err)
+{
+    float *owned[2][2] = {{NULL}};
+    wm_pair_rows test, held_out;
     wm_status st;
 
-    if (!u || !v)
-        st = reproduce_fail(err, WM_ENOMEM, "%lld pairs of grids", (long long)n);
-    else if (!(st = wm_grid_pairs_draw(pairs, WM_SPLIT_TEST, 0, n, u, v, NULL, err)))
-        st = wm_embed_mi(e, &rows, mi, NULL, err);
-    free(u);
-    free(v);
+    if ((st = draw_pairs(&test, owned[0], pairs, WM_SPLIT_TEST, 0, job->test, err)) ||
+        (st = wm_embed_mi(e, &test, &out->mi_scores, NULL, err)))
+        goto done;
+    out->mi = out->mi_scores;
+    if (job->method == OMNIGLOT_INFONCE)
+        goto done;
+    if (!(st = draw_pairs(&held_out, owned[1], pairs, WM_SPLIT_VALID, 2 * job->valid,
+                          job->calibration, err)))
+        st = wm_embed_mi_calibrated(e, &held_out, job->partners, &test, s->sink, &out->mi, err);
+done:
+    for (int i = 0; i < 4; i++)
+        free(owned[i / 2][i % 2]);
     return st;
 }
 
@@ -208,7 +232,9 @@ wm_status omniglot_run(omniglot_outcome *out, const omniglot_job *job,
     started = reproduce_clock(NULL);
     wm_embed_get_info(e, &out->info);
     out->truth = wm_grid_pairs_mi(pairs);
-    if ((st = judge_information(&out->mi, e, pairs, job->test, err)) ||
+    for (int64_t k = 0; k < out->info.bridges; k++)
+        out->mi_own += wm_embed_get_bridge(e, k).mean_log_ratio;
+    if ((st = judge_information(out, e, pairs, job, s, err)) ||
         (st = judge_probes(out, e, pairs, alphabets, job, s, err)))
         goto done;
     out->seconds_judging = reproduce_clock(NULL) - started;

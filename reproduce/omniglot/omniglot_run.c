@@ -19,7 +19,7 @@ typedef struct preset {
     int64_t batch; /* not 0: waymark samples of a step in their stead, as the paper counts */
     int64_t iterations[SIDES], baseline_iterations[SIDES]; /* of the telescope, of the others */
     double lr, warmup, clip, average;                      /* warmup: share of the steps */
-    int64_t valid, test, probe_train, probe_passes;
+    int64_t valid, calibration, partners, test, probe_train, probe_passes;
     int64_t drawings, held_out;          /* drawings: of our own glyphs; 0: 20 */
     const int64_t *sizes;                /* of their alphabets, (9); NULL: those of Omniglot */
     double mi_limit[SIDES], probe_limit; /* of the checks: relative error, share of errors */
@@ -42,6 +42,8 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .warmup = 0.05,
                          .average = 0.9,
                          .valid = 64,
+                         .calibration = 100,
+                         .partners = 2,
                          .test = 200,
                          .probe_train = 300,
                          .probe_passes = 50,
@@ -62,6 +64,8 @@ static const preset presets[REPRODUCE_PRESETS] = {
                           .clip = 0.1,
                           .average = 0.999,
                           .valid = 1000,
+                          .calibration = 2000,
+                          .partners = 6,
                           .test = 5000,
                           .probe_train = 10000,
                           .probe_passes = 300,
@@ -80,6 +84,8 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .baseline_iterations = {200000, 200000, 200000},
                          .lr = 1e-4,
                          .valid = 10000,
+                         .calibration = 5000,
+                         .partners = 16,
                          .test = 10000,
                          .probe_train = 50000,
                          .probe_passes = 10000,
@@ -105,6 +111,8 @@ static omniglot_job job_of(const preset *p, omniglot_method method, int64_t side
                           .clip = p->clip,
                           .average = p->average,
                           .valid = p->valid,
+                          .calibration = p->calibration,
+                          .partners = p->partners,
                           .test = p->test,
                           .probe_train = p->probe_train,
                           .probe_passes = p->probe_passes,
@@ -185,6 +193,9 @@ static void add_row(wm_summary *s, const omniglot_job *j, const omniglot_outcome
     wm_summary_integer(row, "dim", j->side * j->side);
     wm_summary_real(row, "mi", o->mi.value);
     wm_summary_real(row, "mi_se", o->mi.se);
+    wm_summary_real(row, "mi_scores", o->mi_scores.value);
+    wm_summary_real(row, "mi_scores_se", o->mi_scores.se);
+    wm_summary_real(row, "mi_own_waymarks", o->mi_own);
     wm_summary_real(row, "truth", o->truth);
     wm_summary_real(row, "probe_accuracy", o->probe.value);
     wm_summary_reals(row, "probe_accuracy_ci95", (const double[]){o->probe.lo, o->probe.hi}, 2);
@@ -215,8 +226,8 @@ static void percent_cell(wm_table *t, double x)
 static wm_status fill_table(wm_table **out, const omniglot_job *jobs, const omniglot_outcome *o,
                             int n, const char *note, wm_error *err)
 {
-    static const char *const heads[] = {"d",       "method",  "MI (nats)", "truth",
-                                        "% of it", "probe %", "unseen %",  "seconds"};
+    static const char *const heads[] = {"d",         "method",  "MI (nats)", "truth",  "% of it",
+                                        "by scores", "probe %", "unseen %",  "seconds"};
     wm_status st = wm_table_new(out, "Pairs of grids of d characters", err);
 
     if (st)
@@ -231,6 +242,7 @@ static wm_status fill_table(wm_table **out, const omniglot_job *jobs, const omni
         wm_table_real_se(*out, o[i].mi.value, o[i].mi.se, 2);
         wm_table_real(*out, o[i].truth, 2);
         percent_cell(*out, o[i].mi.value / o[i].truth);
+        wm_table_real(*out, o[i].mi_scores.value, 2);
         percent_cell(*out, o[i].probe.value);
         percent_cell(*out, unseen_of(&o[i]));
         wm_table_real(*out, o[i].info.seconds, 0);
@@ -242,7 +254,7 @@ static wm_status fill_table(wm_table **out, const omniglot_job *jobs, const omni
             snprintf(name, sizeof name, "%s (%s)", omniglot_cited[c].name, note);
             wm_table_integer(*out, jobs[i].side * jobs[i].side);
             wm_table_text(*out, name);
-            for (int k = 0; k < 3; k++)
+            for (int k = 0; k < 4; k++)
                 wm_table_text(*out, "");
             percent_cell(*out, omniglot_cited[c].accuracy[jobs[i].side - 1]);
             wm_table_text(*out, "");

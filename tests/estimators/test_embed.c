@@ -104,6 +104,41 @@ static void finds_the_information_of_letters(void **state)
     }
 }
 
+/* Calibrated, a fit tells what its scores know: of one that was stopped early more than their size
+ * says. */
+static void calibrated_scores_tell_the_information(void **state)
+{
+    const double cell =
+        STAYS * log(LETTERS * STAYS) + (1 - STAYS) * log(LETTERS * (1 - STAYS) / (LETTERS - 1));
+    wm_pair_rows few = valid.rows;
+
+    (void)state;
+    for (int early = 0; early < 2; early++) {
+        wm_embed_opts o = quick();
+        wm_estimate mi, plain;
+        wm_embed *e;
+        wm_error err;
+
+        o.iterations = early ? 20 : 300;
+        e = fit(&o);
+        assert_ok(wm_embed_mi(e, &test.rows, &plain, NULL, &err), err);
+        assert_ok(wm_embed_mi_calibrated(e, &valid.rows, 4, &test.rows, NULL, &mi, &err), err);
+        assert_true(mi.se < 0.06 && mi.lo < mi.value && mi.value < mi.hi);
+        if (early) { /* never more than there is, and more than the scores say */
+            assert_true(plain.value < 0.4 * CELLS * cell);
+            assert_true(mi.value > 0.5 * CELLS * cell && mi.value < CELLS * cell + 5 * mi.se);
+        } else {
+            assert_near(mi.value, CELLS * cell, 5 * mi.se);
+        }
+        few.n = 1;
+        assert_int_equal(wm_embed_mi_calibrated(e, &few, 1, &test.rows, NULL, &mi, &err),
+                         WM_EINVAL);
+        assert_int_equal(wm_embed_mi_calibrated(e, &valid.rows, N, &test.rows, NULL, &mi, &err),
+                         WM_EINVAL);
+        wm_embed_free(e);
+    }
+}
+
 /* Letters can be read off g(u), in cells that the bridges treat apart. */
 static void letters_can_be_read_off_the_representation(void **state)
 {
@@ -343,6 +378,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_information_of_letters),
+        cmocka_unit_test(calibrated_scores_tell_the_information),
         cmocka_unit_test(letters_can_be_read_off_the_representation),
         cmocka_unit_test(a_file_gives_the_same_bits),
         cmocka_unit_test(infonce_is_a_bound),
