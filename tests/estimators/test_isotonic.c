@@ -72,7 +72,8 @@ static void the_size_of_scores_does_not_matter(void **state)
     for (int64_t b = 1; b < f.steps; b++)
         assert_true(f.log_r[b] > f.log_r[b - 1]);
     assert_near(mean, 0.5, 0.035); /* 5 / sqrt(N): log r has a standard deviation of 1 */
-    assert_near(off, 0, 0.1); /* a step has some hundred rows */
+    assert_near(off, 0,
+                0.2); /* isotonic fits err by the cube root of the rows, more in the tails */
     wmi_isotonic_free(&f);
 }
 
