@@ -285,6 +285,7 @@ typedef struct result {
     const wm_embed *e;
     wm_embed_info info;
     wm_estimate mi, *by_bridge; /* (bridges) */
+    wm_estimate calibrated;     /* by what the scores tell, not by their size; NaN with InfoNCE */
     double most;                /* InfoNCE cannot say more; else NaN */
 } result;
 
@@ -295,7 +296,26 @@ typedef struct check {
     char meaning[200];
 } check;
 
-enum { MAX_CHECKS = 2 };
+enum { MAX_CHECKS = 3, PARTNERS = 8 /* of each pair that calibrates */ };
+
+/* Whether the scores' size and what they tell agree: a tenth apart, beyond three errors, they do
+ * not. */
+static check calibration_check(const result *r)
+{
+    const double apart = r->mi.value - r->calibrated.value;
+    const double noise = 3 * hypot(r->mi.se, r->calibrated.se);
+    check c = {.name = "calibration",
+               .value = fabs(apart),
+               .limit = fmax(0.1 * fabs(r->calibrated.value), noise)};
+
+    c.ok = !(c.value > c.limit);
+    snprintf(c.meaning, sizeof c.meaning,
+             c.ok ? "What the scores say and what they tell agree: %.3g and %.3g nats."
+                  : "The scores say %.3g nats and tell %.3g: they are too %s. Take mi_calibrated, "
+                    "or fit longer.",
+             r->mi.value, r->calibrated.value, apart > 0 ? "sure" : "timid");
+    return c;
+}
 
 static int make_checks(check c[MAX_CHECKS], const result *r)
 {
@@ -333,6 +353,9 @@ static int make_checks(check c[MAX_CHECKS], const result *r)
     snprintf(c[1].meaning, sizeof c[1].meaning, "%s",
              r->info.finished ? "All steps were made."
                               : "Fitting ended early: --resume goes on, or allow more time.");
+    if (r->info.objective == WM_EMBED_INFONCE)
+        return 2;
+    c[2] = calibration_check(r);
     return MAX_CHECKS;
 }
 
@@ -382,6 +405,8 @@ static void add_summary(cli_call *call, const result *r, const own_pairs *pairs)
     summary_estimate(s, "mi", &r->mi, unit);
     if (i->objective == WM_EMBED_INFONCE)
         wm_summary_real(s, "most", r->most * unit);
+    else
+        summary_estimate(s, "mi_calibrated", &r->calibrated, unit);
     for (int64_t k = 0; k < i->bridges; k++) {
         const wm_embed_bridge b = wm_embed_get_bridge(r->e, k);
         wm_summary *row = wm_summary_row(s, "bridges");
@@ -405,6 +430,9 @@ static wm_status print_result(const cli_call *call, const result *r, const own_p
     printf("I(u; v) = %.4f %s, standard error %.4f (of the test pairs), 95 %% interval %.4f to "
            "%.4f\n",
            r->mi.value * unit, units_name(call), r->mi.se * unit, r->mi.lo * unit, r->mi.hi * unit);
+    if (r->info.objective == WM_EMBED_LOGISTIC)
+        printf("calibrated %.4f, standard error %.4f\n", r->calibrated.value * unit,
+               r->calibrated.se * unit);
     printf("from %" PRId64 " test pairs; %" PRId64 " trained it, %" PRId64 " chose step %" PRId64
            " of %" PRId64 "; g(u) has %" PRId64 " columns\n\n",
            pairs->part[PART_TEST].n, pairs->part[PART_TRAIN].n, pairs->part[PART_VALID].n,
@@ -433,15 +461,23 @@ static wm_status print_result(const cli_call *call, const result *r, const own_p
     return st;
 }
 
-static wm_status judge(result *r, const wm_embed *e, const own_pairs *pairs, wm_error *err)
+static wm_status judge(result *r, const wm_embed *e, const own_pairs *pairs, const wm_sink *sink,
+                       wm_error *err)
 {
+    const wm_pair_rows *valid = &pairs->part[PART_VALID];
+    wm_status st;
+
     r->e = e;
     wm_embed_get_info(e, &r->info);
     r->most =
         r->info.objective == WM_EMBED_INFONCE ? log((double)r->info.batch_pairs) : (double)NAN;
     if (!(r->by_bridge = calloc((size_t)r->info.bridges, sizeof *r->by_bridge)))
         return WM_ENOMEM;
-    return wm_embed_mi(e, &pairs->part[PART_TEST], &r->mi, r->by_bridge, err);
+    if ((st = wm_embed_mi(e, &pairs->part[PART_TEST], &r->mi, r->by_bridge, err)) ||
+        r->info.objective == WM_EMBED_INFONCE)
+        return st;
+    return wm_embed_mi_calibrated(e, valid, valid->n > PARTNERS ? PARTNERS : valid->n - 1,
+                                  &pairs->part[PART_TEST], sink, &r->calibrated, err);
 }
 
 static wm_status run(cli_call *call, wm_error *err)
@@ -455,7 +491,7 @@ static wm_status run(cli_call *call, wm_error *err)
     wm_status st;
 
     if ((st = own_pairs_read(&pairs, &f->pairs, &f->read, call, err)) ||
-        (st = fit(&e, &pairs, call, err)) || (st = judge(&r, e, &pairs, err)))
+        (st = fit(&e, &pairs, call, err)) || (st = judge(&r, e, &pairs, call->sink, err)))
         goto done;
     n = make_checks(checks, &r);
     add_summary(call, &r, &pairs);

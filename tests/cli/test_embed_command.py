@@ -128,6 +128,8 @@ class Fit(Case):
         # 5 standard errors of 1,000 pairs, and a tenth of a nat for the fit
         self.assertLess(abs(got["mi"] - 1), 5 * got["mi_se"] + 0.1)
         self.assertTrue(0.01 < got["mi_se"] < 0.06)  # about the root of 4 columns' variances over 1,000
+        self.assertLess(abs(got["mi_calibrated"] - 1), 5 * got["mi_calibrated_se"] + 0.1)
+        self.assertEqual([c["name"] for c in got["checks"]], ["chasm", "finished", "calibration"])
         self.assertEqual(len(got["bridges"]), 2)
         self.assertAlmostEqual(sum(b["mean_log_ratio"] for b in got["bridges"]), got["mi"])
         for b in got["bridges"]:
