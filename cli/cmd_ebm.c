@@ -562,88 +562,6 @@ static wm_status print_result(const wm_ebm *e, const wm_ebm_info *info, const ch
     return st;
 }
 
-/* ---- figures ---- */
-
-/* Two columns: log phi over the plane, with the rows on it. */
-static wm_status draw_plane(cli_call *call, const wm_ebm *e, const wm_data *data, wm_error *err)
-{
-    enum { CELLS = 96, POINTS = 400 };
-    const int64_t n = wm_data_count(data), shown = n < POINTS ? n : POINTS;
-    const double *x = wm_data_rows(data);
-    double lo[2], hi[2], *z = NULL, *px = NULL, *py = NULL, top = -INFINITY;
-    wm_data *grid = NULL;
-    wm_figure *f = NULL;
-    wm_panel *panel;
-    wm_status st;
-
-    for (int j = 0; j < 2; j++) {
-        lo[j] = hi[j] = x[j];
-        for (int64_t i = 1; i < n; i++) {
-            lo[j] = fmin(lo[j], x[2 * i + j]);
-            hi[j] = fmax(hi[j], x[2 * i + j]);
-        }
-    }
-    if ((st = wm_data_new(&grid, CELLS * CELLS, 2, NULL, err)))
-        return st;
-    for (int64_t i = 0; i < CELLS * CELLS; i++) {
-        wm_data_rows_mut(grid)[2 * i] = lo[0] + (hi[0] - lo[0]) * (double)(i % CELLS) / (CELLS - 1);
-        wm_data_rows_mut(grid)[2 * i + 1] =
-            lo[1] + (hi[1] - lo[1]) * (double)(i / CELLS) / (CELLS - 1);
-    }
-    z = malloc(sizeof *z * CELLS * CELLS);
-    px = malloc(sizeof *px * (size_t)shown);
-    py = malloc(sizeof *py * (size_t)shown);
-    if (!z || !px || !py) {
-        st = WM_ENOMEM;
-        goto done;
-    }
-    if ((st = wm_ebm_log_density(e, grid, 1, NULL, z, err)) ||
-        (st =
-             wm_figure_new(&f, "density", "The density that was found, and rows of the data", err)))
-        goto done;
-    for (int64_t i = 0; i < CELLS * CELLS; i++)
-        top = fmax(top, z[i]);
-    for (int64_t i = 0; i < shown; i++) {
-        px[i] = x[2 * i];
-        py[i] = x[2 * i + 1];
-    }
-    wm_figure_panel_size(f, 700, 600);
-    panel = wm_figure_panel(f, NULL);
-    wm_panel_axes(panel, "column 1", "column 2", 0);
-    wm_panel_grid(panel, &(wm_grid){.name = "log density",
-                                    .nx = CELLS,
-                                    .ny = CELLS,
-                                    .x_from = lo[0],
-                                    .x_to = hi[0],
-                                    .y_from = lo[1],
-                                    .y_to = hi[1],
-                                    .z = z,
-                                    .lo = top - 10,
-                                    .hi = top});
-    wm_panel_series(
-        panel, &(wm_series){.name = "data", .mark = WM_MARK_POINTS, .x = px, .y = py, .n = shown});
-    st = wm_run_folder_figure(call->run, f, call->sink, err);
-done:
-    wm_figure_free(f);
-    free(py);
-    free(px);
-    free(z);
-    wm_data_free(grid);
-    return st;
-}
-
-static wm_status finish(cli_call *call, const wm_ebm *e, const wm_ebm_info *info,
-                        const wm_data *data, wm_error *err)
-{
-    wm_status st;
-
-    if ((st = cli_publish(call, err)) || !call->run)
-        return st;
-    if (info->dim == 2 && (st = draw_plane(call, e, data, err)))
-        return st;
-    return ebm_publish(call, err);
-}
-
 static wm_status run(cli_call *call, wm_error *err)
 {
     const ebm_opts *f = call->opts;
@@ -699,7 +617,10 @@ static wm_status run(cli_call *call, wm_error *err)
     add_summary(call, e, &info, checked ? &ais : NULL, checks, n);
     if (cli_shows_tables(call) && (st = print_result(e, &info, checks, n, err)))
         goto done;
-    st = finish(call, e, &info, data, err);
+    if (!(st = cli_publish(call, err)) &&
+        !(st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), wm_data_count(data),
+                              err)))
+        st = ebm_publish(call, err);
 done:
     wm_ebm_free(e);
     wm_ebm_free(noise);

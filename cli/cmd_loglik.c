@@ -238,7 +238,8 @@ static wm_status run(cli_call *call, wm_error *err)
     add_summary(call, &r, &info);
     if (cli_shows_tables(call))
         print_result(&r, &info);
-    if (!(st = write_rows(call, &r, err)))
+    if (!(st = write_rows(call, &r, err)) && !(st = cli_publish(call, err)) &&
+        !(st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), r.n, err)))
         st = ebm_publish(call, err);
 done:
     free(r.log_q);

@@ -33,7 +33,8 @@ static const opt_row rows[] = {
     {.kind = OPT_FLAG,
      .name = "png",
      AT(png),
-     .help = "draws.png: a grid of the images, from the lowest to the highest log-density"},
+     .help = "draws.png: a grid of the images, from the lowest to the highest log-density, also on "
+             "the page; draws.csv: the log-densities"},
     {.kind = OPT_INTEGER,
      .name = "scale",
      AT(scale),
@@ -141,18 +142,38 @@ static int by_lp(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* What the page says of it. */
+static void add_picture(wm_summary *s, const wm_draws *d)
+{
+    wm_summary *row = wm_summary_row(s, "pictures");
+    const int64_t n = d->chains * d->draws;
+    char caption[400];
+
+    snprintf(caption, sizeof caption,
+             "%" PRId64 " draw%s of %" PRId64 " chain%s, row by row from the lowest log-density at "
+             "the top left to the highest. Log-densities are in nats, up to the normaliser; chain "
+             "and draw count from 0, as in draws.npy [chain, draw, dim], which has the draws "
+             "themselves.",
+             n, n == 1 ? "" : "s", d->chains, d->chains == 1 ? "" : "s");
+    wm_summary_text(row, "file", "draws.png");
+    wm_summary_text(row, "title", "Draws of the model");
+    wm_summary_text(row, "caption", caption);
+}
+
 static wm_status draw_images(cli_call *call, const wm_ebm *e, const wm_ebm_info *info,
                              const wm_draws *d, double top, wm_error *err)
 {
+    static const char *const names[] = {"chain", "draw", "log_density"};
     const sample_opts *o = call->opts;
     const int64_t n = d->chains * d->draws, dim = d->dim;
+    double *values = malloc(sizeof *values * 3 * (size_t)n); /* (n, 3), as the names say */
     ranked *order = malloc(sizeof *order * (size_t)n);
     double *log_phi = malloc(sizeof *log_phi * (size_t)n);
     wm_data *x = NULL, *whole = NULL;
     const char *path;
     wm_status st = WM_ENOMEM;
 
-    if (!order || !log_phi || (st = wm_data_new(&x, n, dim, d->x, err)) ||
+    if (!order || !log_phi || !values || (st = wm_data_new(&x, n, dim, d->x, err)) ||
         (st = wm_data_new(&whole, n, dim, d->x, err)))
         goto done;
     if (top > 1) /* whole numbers: what they were rounded from lies above them */
@@ -163,9 +184,13 @@ static wm_status draw_images(cli_call *call, const wm_ebm *e, const wm_ebm_info 
     for (int64_t i = 0; i < n; i++)
         order[i] = (ranked){log_phi[i], i};
     qsort(order, (size_t)n, sizeof *order, by_lp);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         memcpy(wm_data_rows_mut(x) + i * dim, d->x + order[i].at * dim,
                (size_t)dim * sizeof(double));
+        values[3 * i] = (double)(order[i].at / d->draws);
+        values[3 * i + 1] = (double)(order[i].at % d->draws);
+        values[3 * i + 2] = order[i].lp;
+    }
     if (!(st = wm_run_folder_path(&path, call->run, "draws.png", err)))
         st = wm_image_grid_write(&(wm_image_grid){.n = n,
                                                   .height = info->height,
@@ -174,9 +199,15 @@ static wm_status draw_images(cli_call *call, const wm_ebm *e, const wm_ebm_info 
                                                   .x = wm_data_rows(x),
                                                   .lo = 0,
                                                   .hi = top,
-                                                  .scale = o->scale},
+                                                  .scale = o->scale,
+                                                  .values = values,
+                                                  .value_names = names,
+                                                  .n_values = 3},
                                  path, err);
+    if (!st)
+        add_picture(call->summary, d);
 done:
+    free(values);
     wm_data_free(whole);
     wm_data_free(x);
     free(log_phi);
@@ -271,7 +302,9 @@ static wm_status run(cli_call *call, wm_error *err)
     if ((st = write_draws(call, d, err)))
         goto done;
     add_summary(call, d, diagnosis);
-    st = ebm_publish(call, err);
+    if (!(st = cli_publish(call, err)) &&
+        !(st = ebm_draw_plane(call, e, "draws", d->x, d->chains * d->draws, err)))
+        st = ebm_publish(call, err);
 done:
     wm_diagnosis_free(diagnosis);
     wm_ebm_draws_free(d);

@@ -16,6 +16,11 @@ WM_MUST_CHECK wm_status ebm_image_shape(bool *found, int64_t shape[3], const cha
 /* The model of a run folder, or a model file. */
 WM_MUST_CHECK wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err);
 
+/* With a run folder and a model of two columns, figures/density: log phi over the range of rows x
+ * (n, 2), and up to 400 of them, which are called name (ebm_figure.c). The summary comes before it.
+ */
+WM_MUST_CHECK wm_status ebm_draw_plane(const cli_call *call, const wm_ebm *e, const char *name,
+                                       const double *x, int64_t n, wm_error *err);
 /* The summary, and with a run folder its page: the last thing that these commands do. */
 WM_MUST_CHECK wm_status ebm_publish(cli_call *call, wm_error *err);
 

@@ -225,10 +225,15 @@ typedef struct wm_image_grid {
     double lo, hi;            /**< black and white; values beyond them too. lo > hi: a negative */
     int64_t columns;          /**< images a row; 0: as many as rows, or one more */
     int64_t scale;            /**< pixels of the picture a pixel of an image, along a side; 0: 1 */
+    const double *values;     /**< (n, n_values): what is known of each image, or NULL */
+    const char *const *value_names; /**< (n_values): letters, digits and '_' */
+    int64_t n_values;
 } wm_image_grid;
 
 /** Write the images as one PNG, row by row from the top left, with a thin grey gap between them;
- * whole or not at all.
+ * whole or not at all. With values these go, image by image, into a CSV beside it that is called
+ * alike, whole or not at all: row and column in the picture, counted from 1, and the values.
+ * @param path  with values: must end in .png
  * @return WM_OK; WM_EINVAL (sizes, NaN, a picture of more than 30000 pixels a side), WM_EIO,
  *         WM_ENOMEM. Threads: safe for distinct paths. */
 WM_API WM_MUST_CHECK wm_status wm_image_grid_write(const wm_image_grid *g, const char *path,
@@ -307,8 +312,9 @@ typedef struct wm_report_info {
  * It is made of summary.json, config.json, metrics.jsonl and figures/, whatever command left them:
  * keys of the summary that it does not know are listed. Of its own accord it knows the keys
  * verdict, reason (a sentence for the verdict), checks (with name, value, limit, ok, meaning,
- * advice), bridges, rows, mi, kl_pq and kl_qp with _se and _ci95, units, truth. A run that has not
- * ended has a page without an answer.
+ * advice), bridges, rows, mi, kl_pq and kl_qp with _se and _ci95, units, truth, and pictures (with
+ * file, a PNG in the folder itself, title and caption; the CSV of the same name is its table). A
+ * run that has not ended has a page without an answer.
  * @param[out] info  or NULL
  * @param folder     the run folder
  * @param path       of the page, written whole or not at all

@@ -96,13 +96,15 @@ static int by_density(const void *a, const void *b)
 static wm_status draw_chains(const wm_ebm *e, const wm_ebm_chains *c, const mnist_data *data,
                              const char *path, wm_error *err)
 {
+    static const char *const names[] = {"chain", "log_density"};
     const int64_t n = c->chains, d = c->dim;
+    double *values = malloc(sizeof *values * 2 * (size_t)n); /* (n, 2), as the names say */
     ranked *order = malloc(sizeof *order * (size_t)n);
     double *log_phi = malloc(sizeof *log_phi * (size_t)n);
     wm_data *x = NULL, *sorted = NULL;
     wm_status st = WM_ENOMEM;
 
-    if (!order || !log_phi || (st = wm_data_new(&x, n, d, c->x, err)) ||
+    if (!order || !log_phi || !values || (st = wm_data_new(&x, n, d, c->x, err)) ||
         (st = wm_data_new(&sorted, n, d, NULL, err)))
         goto done;
     for (int64_t i = 0; i < n * d; i++)
@@ -112,9 +114,12 @@ static wm_status draw_chains(const wm_ebm *e, const wm_ebm_chains *c, const mnis
     for (int64_t i = 0; i < n; i++)
         order[i] = (ranked){log_phi[i], i};
     qsort(order, (size_t)n, sizeof *order, by_density);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         memcpy(wm_data_rows_mut(sorted) + i * d, wm_data_rows(x) + order[i].at * d,
                (size_t)d * sizeof(double));
+        values[2 * i] = (double)order[i].at;
+        values[2 * i + 1] = order[i].log_phi;
+    }
     st = wm_image_grid_write(&(wm_image_grid){.n = n,
                                               .height = data->height,
                                               .width = data->width,
@@ -122,9 +127,13 @@ static wm_status draw_chains(const wm_ebm *e, const wm_ebm_chains *c, const mnis
                                               .x = wm_data_rows(sorted),
                                               .lo = 0,
                                               .hi = 255,
-                                              .scale = 2},
+                                              .scale = 2,
+                                              .values = values,
+                                              .value_names = names,
+                                              .n_values = 2},
                              path, err);
 done:
+    free(values);
     wm_data_free(sorted);
     wm_data_free(x);
     free(log_phi);

@@ -75,9 +75,9 @@ static const preset presets[REPRODUCE_PRESETS] = {
                           .chains = 24,
                           .steps = 560,
                           .flow_share = 0.4,
-                          .study = {.batch = 700, .iterations = 1000, .lr = 4e-3, .average = 0.99},
-                          .study_chains = 12,
-                          .study_steps = 240},
+                          .study = {.batch = 700, .iterations = 600, .lr = 4e-3, .average = 0.99},
+                          .study_chains = 8,
+                          .study_steps = 120},
     [REPRODUCE_PAPER] = {.model = "resnet",
                          .network = "paper",
                          .bridges = {10, 10, 10},
@@ -303,6 +303,28 @@ static void add_row(wm_summary *s, const mnist_job *j, const mnist_outcome *o)
     wm_summary_bool(row, "finished", o->finished);
 }
 
+/* The grid that mnist_run() drew of a row's chains, for the page. */
+static void add_picture(wm_summary *s, const mnist_job *j, const char *name)
+{
+    wm_summary *row = wm_summary_row(s, "pictures");
+    char file[80], title[128], caption[320];
+
+    snprintf(file, sizeof file, "%s.png", name);
+    snprintf(title, sizeof title, "%s noise, %s, %" PRId64 " bridge%s%s",
+             mnist_noise_name(j->noise),
+             j->method == MNIST_TRE ? "telescope (TRE)" : "one ratio (NCE)", j->bridges,
+             j->bridges == 1 ? "" : "s", j->x_space ? ", waymarks in x" : "");
+    title[0] = (char)(title[0] - 'a' + 'A');
+    snprintf(caption, sizeof caption,
+             "The last states of the %" PRId64 " chains of AIS, %" PRId64 " steps from the noise, "
+             "row by row from the lowest log-density at the top left to the highest. Log-densities "
+             "are in nats, up to the normaliser; chains count from 0.",
+             j->chains, j->steps);
+    wm_summary_text(row, "file", file);
+    wm_summary_text(row, "title", title);
+    wm_summary_text(row, "caption", caption);
+}
+
 static void bits_cell(wm_table *t, double x)
 {
     if (isnan(x))
@@ -426,8 +448,14 @@ wm_status reproduce_mnist(reproduce_result *out, const reproduce_settings *setti
         (st = run_jobs(jobs, outcomes, n, chosen, &data, settings, err)))
         goto done;
     wm_summary_text(out->summary, "data", data.name);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        char name[64];
+
         add_row(out->summary, &jobs[i], &outcomes[i]);
+        job_name(&jobs[i], chosen, name);
+        if (settings->folder && !isnan(outcomes[i].ais))
+            add_picture(out->summary, &jobs[i], name);
+    }
     out->doubt = !add_checks(out->summary, jobs, outcomes, n);
     st = fill_table(&out->table, jobs, outcomes, n, err);
 done:

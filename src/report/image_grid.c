@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "report/text.h"
 #include "waymark/report.h"
 
 #define MAX_SIDE 30000 /* pixels of the whole picture: what viewers open */
@@ -114,6 +115,49 @@ static wm_status write_png(const char *path, const wm_image_grid *g, const layou
     return wmi_file_commit(f, err);
 }
 
+/* path with .csv for .png, for wmi_free(). */
+static wm_status numbers_path(char **out, const char *path, wm_error *err)
+{
+    const size_t n = strlen(path);
+    wm_status st;
+
+    *out = NULL;
+    if (n < 5 || strcmp(path + n - 4, ".png") != 0)
+        return wmi_fail(err, WM_EINVAL, "%s: a picture with values must be called NAME.png",
+                        wmi_path_tail(path));
+    if ((st = wmi_alloc(out, (int64_t)n + 1, 1, "path", err)))
+        return st;
+    memcpy(*out, path, n - 4);
+    memcpy(*out + n - 4, ".csv", 5);
+    return WM_OK;
+}
+
+static wm_status write_values(const char *path, const wm_image_grid *g, const layout *l,
+                              wm_error *err)
+{
+    char *csv, text[WMI_REAL_TEXT];
+    wmi_file *file = NULL;
+    wm_status st = numbers_path(&csv, path, err);
+    FILE *out;
+
+    if (st || (st = wmi_file_open(&file, csv, err)))
+        goto done;
+    out = wmi_file_stream(file);
+    fputs("row,column", out);
+    for (int64_t k = 0; k < g->n_values; k++)
+        fprintf(out, ",%s", g->value_names[k]);
+    for (int64_t i = 0; i < g->n; i++) {
+        fprintf(out, "\n%" PRId64 ",%" PRId64, i / l->columns + 1, i % l->columns + 1);
+        for (int64_t k = 0; k < g->n_values; k++)
+            fprintf(out, ",%s", wmi_real_text(text, g->values[i * g->n_values + k]));
+    }
+    putc('\n', out);
+    st = wmi_file_commit(file, err);
+done:
+    wmi_free(csv);
+    return st;
+}
+
 wm_status wm_image_grid_write(const wm_image_grid *g, const char *path, wm_error *err)
 {
     unsigned char *picture = NULL;
@@ -121,6 +165,7 @@ wm_status wm_image_grid_write(const wm_image_grid *g, const char *path, wm_error
     wm_status st;
 
     if ((st = plan(&l, g, path, err)) || (st = refuse_nan(g, path, err)) ||
+        (g->values && (st = write_values(path, g, &l, err))) ||
         (st = wmi_alloc(&picture, l.width * l.height, (size_t)g->channels, "picture", err)))
         return st;
     memset(picture, GAP_SHADE, (size_t)(l.width * l.height * g->channels));

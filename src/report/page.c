@@ -1,6 +1,7 @@
 /* page.c - one self-contained HTML page of a run folder: the answer first, then why, then how. It
  * needs no script, no font and no other file; what it shows comes from summary.json, config.json,
- * metrics.jsonl and figures/, and all of it is taken for text. */
+ * metrics.jsonl, figures/ and the pictures that the summary names, and all of it is taken for text.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +128,8 @@ static wm_status put_body(wmi_page *p, wm_error *err)
         wmi_page_problem(p, "This run has not ended: there is no summary.json yet.");
     wmi_page_answer(p);
     wmi_page_results(p);
-    if ((st = wmi_page_figures(p, err)) || (st = wmi_page_training(p, err)))
+    if ((st = wmi_page_pictures(p, err)) || (st = wmi_page_figures(p, err)) ||
+        (st = wmi_page_training(p, err)))
         return st;
     wmi_page_others(p);
     wmi_page_settings(p);

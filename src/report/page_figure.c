@@ -1,7 +1,6 @@
 /* page_figure.c - the figures of a run in the page: each drawing taken apart into its panels, which
  * stand side by side where there is room, with its legend and its numbers as text. */
 #include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +9,9 @@
 #include "base/file.h"
 #include "report/figure_plan.h"
 #include "report/page_html.h"
-#include "report/page_numbers.h"
 #include "report/svg_inline.h"
 
-enum { MAX_FIGURES = 100, PRINTED_LINES = 80 };
-#define MAX_PICTURE (8 << 20) /* bytes of an SVG, PNG or CSV that the page takes in */
+enum { MAX_FIGURES = 100 };
 #define MAX_SCRIPT (1 << 20)
 
 /* What the figures of the estimators show; in this order they come first. */
@@ -35,6 +32,9 @@ static const char *const known[][2] = {
     {"map", "The estimated log-ratio over the range of the data. Far from both samples it is "
             "extrapolated."},
     {"columns", "What each column contributes to the divergence, largest first."},
+    {"density",
+     "The log-density that was found, up to the normaliser, over the range of the rows that are "
+     "drawn on it. Cells more than 10 nats below the highest share the darkest colour."},
 };
 #define N_KNOWN ((int)(sizeof known / sizeof *known))
 
@@ -101,33 +101,6 @@ static wm_status list_figures(wmi_page *p, found *list, int *n, const char *fold
     closedir(dir);
     qsort(list, (size_t)*n, sizeof *list, compare);
     return st;
-}
-
-/* folder/NAMEext; *out is NULL, and the status WM_OK, if it cannot be read: then the page says why,
- * if it is to `tell`. */
-static wm_status read_part(wmi_page *p, char **out, size_t *n, const char *folder, const char *name,
-                           const char *ext, int64_t max, bool tell, wm_error *err)
-{
-    char file[300], *path = NULL;
-    wm_error why = {0};
-    wm_status st;
-
-    *out = NULL;
-    *n = 0;
-    if (snprintf(file, sizeof file, "%s%s", name, ext) >= (int)sizeof file)
-        return WM_OK;
-    if ((st = wmi_path_join(&path, folder, file, err)))
-        return st;
-    st = wmi_file_read(out, n, path, max, &why);
-    wmi_free(path);
-    if (st == WM_ENOMEM) {
-        if (err)
-            *err = why;
-        return st;
-    }
-    if (st && tell)
-        wmi_page_problem(p, "%s", why.text);
-    return WM_OK;
 }
 
 /* --- one figure --------------------------------------------------------------------------------*/
@@ -223,41 +196,20 @@ static void put_legend(const figure *f, FILE *out)
     fputs("</ul>\n", out);
 }
 
-static void put_base64(const unsigned char *bytes, size_t n, FILE *out)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < n; i += 3) {
-        const unsigned a = bytes[i], b = i + 1 < n ? bytes[i + 1] : 0,
-                       c = i + 2 < n ? bytes[i + 2] : 0;
-
-        putc(letters[a >> 2], out);
-        putc(letters[(a & 3) << 4 | b >> 4], out);
-        putc(i + 1 < n ? letters[(b & 15) << 2 | c >> 6] : '=', out);
-        putc(i + 2 < n ? letters[c & 63] : '=', out);
-    }
-}
-
 static wm_status put_png(wmi_page *p, const figure *f, bool *drawn, wm_error *err)
 {
     char *bytes = NULL;
     size_t n;
-    wm_status st =
-        read_part(p, &bytes, &n, f->folder, f->files->name, ".png", MAX_PICTURE, true, err);
+    wm_status st = wmi_page_read_png(p, &bytes, &n, f->folder, f->files->name, "figures/", err);
 
     if (st || !bytes)
         return st;
-    if (n < 8 || memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) != 0) {
-        wmi_page_problem(p, "figures/%s.png: not a PNG picture", f->files->name);
-    } else {
-        fputs("<img src=\"data:image/png;base64,", p->out);
-        put_base64((const unsigned char *)bytes, n, p->out);
-        fputs("\" alt=\"", p->out);
-        put_label(f, -1, p->out);
-        fputs("\">\n", p->out);
-        *drawn = true;
-    }
+    fputs("<img src=\"", p->out);
+    wmi_html_png(bytes, n, p->out);
+    fputs("\" alt=\"", p->out);
+    put_label(f, -1, p->out);
+    fputs("\">\n", p->out);
+    *drawn = true;
     wmi_free(bytes);
     return WM_OK;
 }
@@ -269,7 +221,7 @@ static wm_status put_svg(wmi_page *p, const figure *f, bool *drawn, wm_error *er
     wmi_svg svg;
     size_t n;
     wm_status st =
-        read_part(p, &text, &n, f->folder, f->files->name, ".svg", MAX_PICTURE, true, err);
+        wmi_page_read(p, &text, &n, f->folder, f->files->name, ".svg", WMI_PAGE_PICTURE, true, err);
 
     if (st || !text)
         return st;
@@ -295,58 +247,13 @@ static wm_status put_svg(wmi_page *p, const figure *f, bool *drawn, wm_error *er
     return WM_OK;
 }
 
-/* The tables, folded away; those that fit are open in print. */
-static wm_status put_numbers(wmi_page *p, const figure *f, bool drawn, wm_error *err)
-{
-    char *text = NULL, *tables = NULL, file[300];
-    wmi_numbers numbers;
-    wm_error why = {0};
-    size_t n, size;
-    FILE *memory;
-    wmi_numbers_size shown;
-    wm_status st =
-        read_part(p, &text, &n, f->folder, f->files->name, ".csv", MAX_PICTURE, true, err);
-
-    if (st || !text)
-        return st;
-    snprintf(file, sizeof file, "figures/%s.csv", f->files->name);
-    if ((st = wmi_numbers_read(&numbers, text, n, file, &why))) {
-        if (st == WM_ENOMEM) {
-            if (err)
-                *err = why;
-        } else {
-            wmi_page_problem(p, "%s", why.text);
-            st = WM_OK;
-        }
-        goto done;
-    }
-    if (!(memory = open_memstream(&tables, &size))) {
-        st = wmi_fail(err, WM_ENOMEM, "%s: no memory for its table", file);
-        goto done;
-    }
-    shown = wmi_numbers_print(&numbers, &f->plan, file, memory);
-    if (fclose(memory))
-        st = wmi_fail(err, WM_ENOMEM, "%s: no memory for its table", file);
-    else
-        fprintf(p->out, "<details%s%s>\n<summary>Numbers of this figure</summary>\n%s</details>\n",
-                shown.lines > PRINTED_LINES                ? " class=\"long\""
-                : shown.columns <= 4 && shown.longest > 16 ? " class=\"narrow\""
-                                                           : "",
-                drawn ? "" : " open", tables);
-    free(tables);
-done:
-    wmi_numbers_clear(&numbers);
-    wmi_free(text);
-    return st;
-}
-
 /* The figure's title, or its file name as words. */
 static wm_status read_plan(wmi_page *p, figure *f, wm_error *err)
 {
     char *script = NULL, *words;
     size_t n;
     wm_status st =
-        read_part(p, &script, &n, f->folder, f->files->name, ".gp", MAX_SCRIPT, false, err);
+        wmi_page_read(p, &script, &n, f->folder, f->files->name, ".gp", MAX_SCRIPT, false, err);
 
     if (!st)
         st = wmi_plan_read(&f->plan, script ? script : "", &p->arena, err);
@@ -389,7 +296,8 @@ static wm_status put_figure(wmi_page *p, const char *folder, const found *files,
             "<p class=\"note\">This figure was not drawn: there was no gnuplot on the machine. Its "
             "numbers are here.</p>\n",
             p->out);
-    if (files->csv && (st = put_numbers(p, &f, drawn, err)))
+    if (files->csv &&
+        (st = wmi_page_numbers(p, folder, files->name, "figures/", &f.plan, drawn, err)))
         return st;
     if (!files->csv)
         fputs("<p class=\"note\">The numbers of this figure are not in the run folder.</p>\n",

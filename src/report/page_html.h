@@ -9,10 +9,12 @@
 
 #include "base/arena.h"
 #include "base/fail.h"
+#include "report/figure_plan.h"
 #include "report/text.h"
 #include "waymark/sink.h"
 
 #define WMI_PAGE_SECTIONS 12
+#define WMI_PAGE_PICTURE (8 << 20) /* bytes of an SVG, PNG or CSV that the page takes in */
 
 /* A page in the making: the sections go to `out`, and their names to the list that the navigation
  * is made of. */
@@ -60,8 +62,27 @@ void wmi_page_answer(wmi_page *p);   /* page_answer.c: verdict, estimates, check
 void wmi_page_results(wmi_page *p);  /* page_rest.c: rows of an experiment */
 void wmi_page_others(wmi_page *p);   /* every key that no other part knows */
 void wmi_page_settings(wmi_page *p); /* the command line, provenance */
+WM_MUST_CHECK wm_status wmi_page_pictures(wmi_page *p, wm_error *err); /* page_picture.c */
 WM_MUST_CHECK wm_status wmi_page_figures(wmi_page *p, wm_error *err);  /* page_figure.c */
 WM_MUST_CHECK wm_status wmi_page_training(wmi_page *p, wm_error *err); /* page_curve.c */
+
+/* Whether the summary lists pictures as wmi_page_pictures() shows them. */
+bool wmi_page_has_pictures(const wmi_page *p);
+
+/* Files that go into the page (page_part.c). folder/NAMEext: *out, for wmi_free(), is NULL and the
+ * status WM_OK if it cannot be read: then the page says why, if it is to `tell`. */
+WM_MUST_CHECK wm_status wmi_page_read(wmi_page *p, char **out, size_t *n, const char *folder,
+                                      const char *name, const char *ext, int64_t max, bool tell,
+                                      wm_error *err);
+/* The same of NAME.png; what is no PNG is said, as `shown` + NAME.png. */
+WM_MUST_CHECK wm_status wmi_page_read_png(wmi_page *p, char **out, size_t *n, const char *folder,
+                                          const char *name, const char *shown, wm_error *err);
+/* NAME.csv as tables, folded away if something is drawn above; those that fit are open in print. */
+WM_MUST_CHECK wm_status wmi_page_numbers(wmi_page *p, const char *folder, const char *name,
+                                         const char *shown, const wmi_plan *plan, bool drawn,
+                                         wm_error *err);
+/* A PNG (n bytes) as the address of an image. */
+void wmi_html_png(const void *bytes, size_t n, FILE *out);
 
 /* Keys of a summary that are estimates, shown large with what stands beside them under KEY_se,
  * KEY_ci95 and KEY_bpd (page_answer.c); ends with NULL. */

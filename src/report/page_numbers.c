@@ -439,15 +439,18 @@ static void put_plain(printer *p)
 {
     const wmi_numbers *t = p->numbers;
     const int64_t shown = t->n_rows < SHOWN_ROWS ? t->n_rows : SHOWN_ROWS;
+    int decimals[MAX_COLUMNS];
 
     open_table(p, "", "", shown, t->n_rows, t->n_columns);
-    for (int64_t k = 0; k < t->n_columns; k++)
+    for (int k = 0; k < (int)t->n_columns; k++) {
         put_head(p, t->cell[k], "\xe2\x80\x93");
+        decimals[k] = decimals_of(p, (run){0, t->n_rows}, k);
+    }
     fputs("</tr></thead>\n<tbody>\n", p->out);
     for (int64_t i = 0; i < shown; i++) {
         fputs("<tr>", p->out);
         for (int k = 0; k < (int)t->n_columns; k++)
-            put_number(p, pick(i, shown, t->n_rows), k, -1);
+            put_number(p, pick(i, shown, t->n_rows), k, decimals[k]);
         fputs("</tr>\n", p->out);
     }
     close_table(p);

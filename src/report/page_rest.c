@@ -17,6 +17,8 @@ static bool is_shown(const wmi_page *p, const char *key)
 {
     char name[32];
 
+    if (strcmp(key, "pictures") == 0)
+        return wmi_page_has_pictures(p);
     for (size_t i = 0; i < COUNT(shown); i++)
         if (strcmp(key, shown[i]) == 0) {
             const json_t *v = json_object_get(p->summary, key);

@@ -100,6 +100,9 @@ const char *const wmi_page_style[] = {
     "padding:0;font-size:.9rem}"
     ".legend li{display:flex;align-items:center;gap:.5rem;min-width:0;overflow-wrap:anywhere}"
     "figure>img{display:block;max-width:100%;height:auto;background:#ffffff;border-radius:.5rem}"
+    /* Images of a few pixels: these stay squares, and the picture keeps its shape. */
+    ".pixels{display:block;width:var(--width);max-width:100%;height:auto;margin:.5rem 0;"
+    "border-radius:0;image-rendering:pixelated}"
     "details{margin:.25rem 0}"
     "summary{cursor:pointer;color:var(--accent);padding:.35rem 0;width:fit-content}"
     "details .scroll{max-height:28rem;overflow:auto;border:1px solid var(--line);"
@@ -125,7 +128,7 @@ const char *const wmi_page_style[] = {
     "table{font-size:.87rem}th,td{padding:.3rem .4rem}"
     ".wide g[font-size^='13']{font-size:16px}.wide g[font-size^='15']{font-size:18px}"
     ".wide g[font-size^='12']{font-size:14px}"
-    ".sheet .drawing{min-width:44rem}"
+    ".sheet .drawing,.sheet .pixels{min-width:44rem}"
     "dl>div{grid-template-columns:1fr}}\n",
     /* Paper. */
     "@media print{:root{color-scheme:light;"
@@ -144,6 +147,8 @@ const char *const wmi_page_style[] = {
     ".panels.three{grid-template-columns:repeat(auto-fit,minmax(13rem,1fr))}"
     ".charts{display:block}.charts .drawing{max-width:12cm}"
     ".drawing{max-height:11cm}"
+    ".pixels{width:min(var(--width),calc(18cm*var(--aspect)));break-inside:avoid;"
+    "print-color-adjust:exact}"
     "details:not(.long)::details-content{content-visibility:visible;display:block;"
     "block-size:auto;overflow:visible}"
     "details:not(.narrow):not(.long)::details-content{display:flex;flex-wrap:wrap;gap:0 2rem}"

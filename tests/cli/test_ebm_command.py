@@ -2,6 +2,8 @@
 """test_ebm_command.py WAYMARK: `waymark ebm`, `loglik`, `sample` and `reproduce mnist` from outside: what they
 write and say, what they refuse, and that a run which was stopped or killed ends in the same bits."""
 
+import base64
+import csv
 import json
 import math
 import os
@@ -115,6 +117,26 @@ class Case(unittest.TestCase):
         self.assertEqual(s["verdict"], "trust" if all(c["ok"] for c in s["checks"]) else "doubt")
 
 
+    def picture(self, folder, name, title, columns, n, at=0):
+        """The page shows the bytes of NAME.png and the numbers of NAME.csv, now and when it is made again."""
+        row = summary(folder)["pictures"][at]
+        self.assertEqual((row["file"], row["title"]), (name + ".png", title))
+        table = [line.split(",") for line in content(folder, name + ".csv").decode().splitlines()]
+        self.assertEqual((table[0], len(table)), (columns, n + 1))
+        densities = [float(line[-1]) for line in table[1:]]
+        self.assertEqual(densities, sorted(densities))
+        data = base64.b64encode(content(folder, name + ".png")).decode()
+        for again in (False, True):
+            if again:
+                os.remove(path(folder, "report.html"))
+                must("report", folder)
+            page = content(folder, "report.html").decode()
+            self.assertIn(f'src="data:image/png;base64,{data}"', page)
+            self.assertIn(f"<h3>{title}</h3><p>{row['caption']}</p>", page)
+            self.assertIn('<th scope="col">log_density</th>', page)
+        self.assertIn("lowest log-density at the top left", row["caption"])
+
+
 class Ebm(Case):
     def check(self, folder, s, dim, noise, model):
         self.assertEqual((s["command"], s["seed"], s["dim"], s["noise"], s["model"], s["units"]),
@@ -213,6 +235,29 @@ class Ebm(Case):
         for name in os.listdir(path("full")):  # small states may be whole, the model cannot be
             self.assertNotRegex(name, "model|summary|tmp")
 
+    def test_a_full_disk_leaves_no_half_of_a_picture(self):
+        """Room for the states of the chains, which come first, not for the picture; then not for the page."""
+        def small(limit):
+            import resource
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        words = ["sample", "pictures", "-n", 64, "--chains", 8, "--steps", 4, "--warmup", 0, "--thin", 1,
+                 "--draw-depth", 1, "--png", "--scale", 64]
+        must(*words, "-o", "fits", "-q")
+        sizes = {name: len(content("fits", name)) for name in os.listdir(path("fits"))
+                 if os.path.isfile(path("fits", name))}
+        before = max(size for name, size in sizes.items() if name.endswith((".safetensors", ".npy")))
+        for victim in ("draws.png", "report.html"):
+            self.assertGreater(sizes[victim], before)
+        self.assertGreater(sizes["report.html"], sizes["draws.png"])
+        for victim, limit in (("draws.png", before), ("report.html", sizes["draws.png"])):
+            done = waymark(*words, "-o", "full-" + victim, preexec_fn=lambda: small(limit))
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, f"full-{victim}/{victim}.*File too large")
+            names = os.listdir(path("full-" + victim))
+            self.assertFalse([n for n in names if "tmp" in n or n == victim], names)
+
     def test_time_that_runs_out_is_a_failed_check(self):
         done = must("ebm", "plane.csv", *TABLE, "--iterations", 10**8, "--time-limit", "0.2s", "--json")
         s = json.loads(done.stdout)
@@ -253,6 +298,7 @@ class Loglik(Case):
             self.assertEqual([c["name"] for c in s["checks"]], ["bracket"])
             self.check_rows(s)
             self.assertIn(b"RAISE", content(folder, "report.html"))
+            self.assertEqual(b"The density that was found" in content(folder, "report.html"), dim == 2)
         table = must("loglik", "plane", "plane.csv", *CHAINS).stdout
         for word in ("noise", "direct", "raise", "ais", "bracket: AIS minus RAISE is"):
             self.assertIn(word, table)
@@ -330,9 +376,36 @@ class Sample(Case):
                 self.assertTrue(all(v == int(v) >= 0 for v in values), name)
         self.assertAlmostEqual(sum(read_npy("s1/acceptance_rate.npy")[1]) / 48, s["acceptance_rate"],
                                places=9)
+        self.density("s1", 48)
         s = json.loads(must("sample", "plane", "-n", 3, *CHAINS, "-o", "s2", "--json").stdout)
         self.assertEqual((s["chains"], s["draws"]), (3, 1))
         self.assertNotIn("worst_rhat", s)  # one draw of a chain has no diagnosis
+
+    def density(self, folder, points, cells=96 * 96):
+        """The map of a model of two columns, with all draws on it, is on the page."""
+        rows = list(csv.reader(content(folder, "figures", "density.csv").decode().splitlines()))
+        series = [row[rows[0].index("series")] for row in rows[1:] if row]
+        self.assertEqual((series.count("log density"), series.count("draws")), (cells, points))
+        page = content(folder, "report.html").decode()
+        self.assertIn("<h3>The density that was found, and draws</h3>", page)
+        self.assertIn("log density", page)
+
+    def test_whole_numbers_have_a_cell_each(self):
+        draw = random.Random(2)
+        with open(path("whole.csv"), "w") as f:
+            f.write("a,b\n")
+            for _ in range(200):
+                f.write("%d,%d\n" % (draw.randrange(4), 2 + draw.randrange(2)))
+        must("ebm", "whole.csv", "--dequantize", 4, *TABLE, "-o", "whole", "-q")
+        for folder, name in (("whole", "rows of the data"), ("s5", "draws")):
+            if name == "draws":
+                must("sample", "whole", "-n", 1, *CHAINS, "-o", "s5", "-q")
+            lines = content(folder, "figures", "density.csv").decode().splitlines()
+            cells = [line for line in lines if "log density" in line]
+            self.assertEqual(len(cells), 8 if folder == "whole" else 1)
+            self.assertTrue(any(name in line for line in lines))
+        must("sample", "plane", "-n", 1, *CHAINS, "-o", "s6", "-q")
+        self.density("s6", 1)
 
     def grid(self, name):
         """Width, height and grey values of our own PNG, by a decoder that is not ours."""
@@ -357,9 +430,14 @@ class Sample(Case):
         self.assertGreaterEqual(width * height, 16 * (2 * SIDE) ** 2)
         shape, x = read_npy("s3/draws.npy")
         self.assertEqual(shape, (8, 2, 64))
+        self.picture("s3", "draws", "Draws of the model",
+                     ["row", "column", "chain", "draw", "log_density"], 16)
+        self.assertIn("16 draws of 8 chains", summary("s3")["pictures"][0]["caption"])
         self.assertTrue(all(0 <= v < LEVELS for v in x))
         must("sample", "pictures", *more, "--round", "-o", "s4", "-q")
         self.assertFalse(os.path.exists(path("s4", "draws.png")))
+        self.assertNotIn(b"<img", content("s4", "report.html"))
+        self.assertNotIn("pictures", summary("s4"))
         self.assertEqual(list(read_npy("s4/draws.npy")[1]), [math.floor(v) for v in x])
 
     def test_refusals(self):
@@ -490,6 +568,11 @@ class Reproduce(Case):
         self.check_rows(s)
         for name in ("gaussian-noise.safetensors", "gaussian-tre.safetensors", "gaussian-tre.png"):
             self.assertGreater(len(content("mnist", name)), 100)
+        self.assertEqual(len(s["pictures"]), 2)  # the noise alone has no chains
+        self.picture("mnist", "gaussian-nce", "Gaussian noise, one ratio (NCE), 1 bridge",
+                     ["row", "column", "chain", "log_density"], 4)
+        self.picture("mnist", "gaussian-tre", "Gaussian noise, telescope (TRE), 4 bridges",
+                     ["row", "column", "chain", "log_density"], 4, at=1)
         must("loglik", "mnist/gaussian-tre.safetensors", self.blank(), "--method", "direct", "-q")
 
     def blank(self):

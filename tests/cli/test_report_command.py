@@ -2,6 +2,7 @@
 """test_report_command.py WAYMARK: `waymark report` from outside: where the page goes, what is said, and
 what is refused. What stands in the page is tested in tests/report."""
 
+import base64
 import json
 import os
 import subprocess
@@ -61,6 +62,24 @@ class Report(unittest.TestCase):
         self.assertIn("figures/a.svg:1: ends inside a tag", done.stderr)
         self.assertEqual(self.run_it("run", "--quiet").stderr, "")
         self.assertEqual(self.run_it("run", "--strict").returncode, 3)
+
+    def test_pictures_are_shown_or_said(self):
+        self.put("summary.json", '{"pictures": [{"file": "draws.png", "title": "Draws"}]}')
+        done = self.run_it("run", "--strict")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("draws.png", done.stderr)
+        pixel = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+k"
+                                 "cQAAAABJRU5ErkJggg==")
+        with open(self.path("run", "draws.png"), "wb") as f:
+            f.write(pixel)
+        self.put("draws.csv", "row,column,log_density\n1,1,-7.25\n")
+        done = self.run_it("run", "--strict")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, "1 figure\n$")
+        with open(self.path("run", "report.html")) as f:
+            page = f.read()
+        self.assertIn("data:image/png;base64," + base64.b64encode(pixel).decode(), page)
+        self.assertIn("-7.250</td>", page)
 
     def refused(self, *words):
         done = self.run_it(*words)

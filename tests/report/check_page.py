@@ -99,6 +99,12 @@ LETTERS = r"""[...document.querySelectorAll('svg.drawing')].filter(s => s.queryS
     && !t.querySelector('g') && parseFloat(getComputedStyle(t).fontSize) >= 12).map(t =>
     parseFloat(getComputedStyle(t).fontSize) * s.getBoundingClientRect().width / s.viewBox.baseVal.width)))"""
 
+IMAGES = r"""[...document.querySelectorAll('figure')].map(f => {
+  const i = f.querySelector('img'), r = i.getBoundingClientRect();
+  return {title: f.querySelector('h3').innerText, complete: i.complete, w: i.naturalWidth,
+    h: i.naturalHeight, width: r.width, height: r.height, rendering: getComputedStyle(i).imageRendering};
+})"""
+
 
 class Page(unittest.TestCase):
     @classmethod
@@ -106,7 +112,7 @@ class Page(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         cls.pages = {}
-        for kind in ("trust", "doubt", "reject", "hostile"):
+        for kind in ("images", "trust", "doubt", "reject", "hostile"):
             run = os.path.join(cls.folder.name, kind)
             subprocess.run([FIXTURE, run, kind], check=True)
             done = subprocess.run([WAYMARK, "report", run, "--json"], check=True, capture_output=True,
@@ -135,7 +141,7 @@ class Page(unittest.TestCase):
                     yield f"{kind}-{width}-{theme}"
 
     def test_nothing_is_fetched_and_nothing_complains(self):
-        for name in self.each(("doubt", "hostile")):
+        for name in self.each(("doubt", "hostile", "images")):
             urls = [e["params"]["request"]["url"] for e in self.browser.events
                     if e["method"] == "Network.requestWillBeSent"]
             outside = [u for u in urls[1:] if not u.startswith("data:image/png;base64,")]
@@ -146,7 +152,7 @@ class Page(unittest.TestCase):
             self.keep(name)
 
     def test_the_page_fits(self):
-        for name in self.each(("doubt", "hostile"), themes=("light",)):
+        for name in self.each(("doubt", "hostile", "images"), themes=("light",)):
             for opened in (False, True):
                 self.browser.run(f"document.querySelectorAll('details').forEach(d => d.open = "
                                  f"{str(opened).lower()})")
@@ -200,6 +206,32 @@ class Page(unittest.TestCase):
         self.assertEqual(self.browser.run("typeof window.hacked"), "undefined")
         self.assertEqual(self.browser.run("document.querySelectorAll('img, script, b').length"), 0)
         self.assertIn("<img src=x onerror=", self.browser.run("document.body.innerText"))
+
+    def test_images_keep_their_shape_and_their_pixels(self):
+        """The small picture is magnified, the tall one fits a sheet of paper, the wide one scrolls."""
+        natural = None
+        for name in [*self.each(("images",)), "print"]:
+            if name == "print":
+                self.show("images", (700, 1000, False), "dark", "print")
+            got = self.browser.run(IMAGES)
+            self.assertEqual([(i["title"], i["complete"]) for i in got],
+                             [("Draws of the model", True), ("One column", True), ("Many columns", True)])
+            natural = natural or [(i["w"], i["h"]) for i in got]
+            for i, size in zip(got, natural):
+                self.assertEqual((i["w"], i["h"], i["rendering"]), (*size, "pixelated"), name)
+                self.assertAlmostEqual(i["width"] / i["height"] * i["h"] / i["w"], 1, delta=0.02, msg=name)
+            small, tall, wide = got
+            if name != "print":
+                self.assertEqual(small["width"] / small["w"], 4, name)  # by a whole number
+                if "phone" in name:
+                    self.assertGreater(wide["width"], 700)  # it scrolls, in a region of its own
+            self.assertLessEqual(max(small["height"], tall["height"]),
+                                 18.01 / 2.54 * 96 if name == "print" else 10000)
+            self.assertEqual(self.browser.run(CONTRAST)["out"], [], name)
+        words = self.browser.run("[...document.querySelector('figure table').rows].map(r => r.innerText)")
+        self.assertEqual(len(words), 13)
+        self.assertRegex(words[0], r"row\s+column\s+chain\s+log_density")
+        self.assertRegex(words[2], r"^1\s+2\s+7\s+-123[01]$")
 
     def test_the_verdict_is_seen_first(self):
         for kind, word in (("trust", "Trust"), ("doubt", "Doubt"), ("reject", "Reject")):

@@ -412,17 +412,79 @@ static void write_metrics(fixture *x)
     }
 }
 
+/* --- images ------------------------------------------------------------------------------------*/
+
+/* Blots on n images of 7 x 5, in so many columns, with a line of the summary about them. */
+static void draw_images(fixture *x, wm_summary *s, const char *file, const char *title, int64_t n,
+                        int64_t columns, int64_t scale)
+{
+    enum { HIGH = 7, WIDE = 5, SIZE = HIGH * WIDE };
+    static const char *const names[] = {"chain", "log_density"};
+    double *pixels = calloc((size_t)n * SIZE, sizeof *pixels);
+    double *values = calloc((size_t)n * 2, sizeof *values);
+    wm_summary *row = wm_summary_row(s, "pictures");
+    const char *path;
+
+    if (!pixels || !values)
+        exit(1);
+    for (int64_t i = 0; i < n; i++) {
+        values[2 * i] = (double)((7 * i) % n);
+        values[2 * i + 1] = -1234.5 + 3.25 * (double)i;
+        for (int64_t k = 0; k < SIZE; k++)
+            pixels[i * SIZE + k] =
+                fabs(sin(0.3 * (double)i + 0.9 * (double)(k / WIDE) * (double)(k % WIDE)));
+    }
+    wm_summary_text(row, "file", file);
+    wm_summary_text(row, "title", title);
+    wm_summary_text(row, "caption", "From the lowest log-density to the highest.");
+    must(x, wm_run_folder_path(&path, x->run, file, &x->err));
+    must(x, wm_image_grid_write(&(wm_image_grid){.n = n,
+                                                 .height = HIGH,
+                                                 .width = WIDE,
+                                                 .channels = 1,
+                                                 .x = pixels,
+                                                 .hi = 1,
+                                                 .columns = columns,
+                                                 .scale = scale,
+                                                 .values = values,
+                                                 .value_names = names,
+                                                 .n_values = 2},
+                                path, &x->err));
+    free(pixels);
+    free(values);
+}
+
+/* A run that has pictures and nothing else: small, tall and wide. */
+static void write_images(fixture *x)
+{
+    wm_summary *s;
+
+    must(x, wm_summary_new(&s, &x->err));
+    wm_summary_text(s, "command", "sample");
+    wm_summary_integer(s, "chains", 12);
+    draw_images(x, s, "draws.png", "Draws of the model", 12, 0, 2);
+    draw_images(x, s, "tall.png", "One column", 60, 1, 4);
+    draw_images(x, s, "wide.png", "Many columns", 600, 120, 3);
+    must(x, wm_run_folder_summary(x->run, s, &x->err));
+    wm_summary_free(s);
+}
+
 int main(int argc, char **argv)
 {
     fixture x = {.kind = argc > 2 ? argv[2] : "doubt"};
 
     if (argc < 2 || argc > 3) {
-        fprintf(stderr, "usage: page_fixture DIR [trust|doubt|reject|hostile]\n");
+        fprintf(stderr, "usage: page_fixture DIR [trust|doubt|reject|hostile|images]\n");
         return 2;
     }
     x.hostile = strcmp(x.kind, "hostile") == 0;
     must(&x, wm_run_folder_open(&x.run, argv[1], "ratio", WM_RUN_OVERWRITE, &x.err));
     write_config(&x);
+    if (strcmp(x.kind, "images") == 0) {
+        write_images(&x);
+        wm_run_folder_close(x.run);
+        return 0;
+    }
     write_metrics(&x);
     write_summary(&x);
     draw_bridges(&x);

@@ -3,6 +3,7 @@
 #include "scratch.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "waymark/report.h"
 
 /* Decodes NAME of the scratch folder; returns its pixels, borrowed until the next call. */
@@ -95,6 +96,42 @@ static void colours_are_magnified(void **state)
         }
 }
 
+static void values_stand_beside_the_picture(void **state)
+{
+    static const char *const names[] = {"chain", "log_density"};
+    const double x[3] = {0, 1, 0.5}, values[3][2] = {{2, -10.25}, {0, 0.1}, {1, NAN}};
+    wm_image_grid g = {.n = 3,
+                       .height = 1,
+                       .width = 1,
+                       .channels = 1,
+                       .x = x,
+                       .hi = 1,
+                       .values = values[0],
+                       .value_names = names,
+                       .n_values = 2};
+    char *text = NULL;
+    wm_error err = {0};
+    size_t n;
+
+    (void)state;
+    assert_ok(wm_image_grid_write(&g, scratch("known.png"), &err), err);
+    assert_ok(wmi_file_read(&text, &n, scratch("known.csv"), 1000, &err), err);
+    assert_string_equal(text, "row,column,chain,log_density\n1,1,2,-10.25\n1,2,0,0.1\n2,1,1,\n");
+    wmi_free(text);
+    assert_int_equal(wm_image_grid_write(&g, scratch("known.PNG"), &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "known.PNG: a picture with values must be called NAME.png"));
+    assert_int_equal(wm_image_grid_write(&g, scratch("nowhere/x.png"), &err), WM_EIO);
+    if (access("/dev/full", W_OK) == 0) { /* a full disk: for the numbers, then for the picture */
+        assert_int_equal(symlink("/dev/full", scratch("full.csv")), 0);
+        assert_int_equal(wm_image_grid_write(&g, scratch("full.png"), &err), WM_EIO);
+        assert_non_null(strstr(err.text, "No space left"));
+        assert_int_not_equal(access(scratch("full.png"), F_OK), 0);
+        assert_int_equal(symlink("/dev/full", scratch("full2.png")), 0);
+        assert_int_equal(wm_image_grid_write(&g, scratch("full2.png"), &err), WM_EIO);
+        assert_non_null(strstr(err.text, "No space left"));
+    }
+}
+
 static void what_cannot_be_shown_is_refused(void **state)
 {
     const double x[4] = {0, 1, NAN, 1};
@@ -142,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grey_images_stand_in_rows),
         cmocka_unit_test(colours_are_magnified),
+        cmocka_unit_test(values_stand_beside_the_picture),
         cmocka_unit_test(what_cannot_be_shown_is_refused),
     };
 

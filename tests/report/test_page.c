@@ -213,6 +213,69 @@ static void a_figure_that_cannot_be_shown_is_named(void **state)
     has(page(&info, NULL), "209715200 bytes, at most 8388608 make sense");
 }
 
+/* The head of a PNG of 60 x 30 pixels: what the page reads of it. */
+static const char small_png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x3c\0\0\0\x1e rest";
+
+static void pictures_stand_with_their_words(void **state)
+{
+    wm_report_info info;
+    heard h = {0};
+    const char *text;
+
+    (void)state;
+    put_run();
+    put("run/summary.json",
+        "{\"command\": \"sample\", \"pictures\": [{\"file\": \"draws.png\", \"title\": \"A <b>\", "
+        "\"caption\": \"What & how\"}, {\"file\": \"other.png\"}]}");
+    put_bytes("run/draws.png", small_png, sizeof small_png - 1);
+    put("run/draws.csv", "row,column,log_density\n1,1,-12345.678\n1,2,-3.5\n");
+    put_bytes("run/other.png", small_png, sizeof small_png - 1);
+    text = page(&info, &h);
+    assert_int_equal(info.figures, 2);
+    assert_int_equal(info.problems, 0);
+    has(text, "<a href=\"#images\">Images</a>");
+    has(text, "<h3>A &lt;b&gt;</h3><p>What &amp; how</p>");
+    has(text, "width=\"60\" height=\"30\" style=\"--width:240px;--aspect:2.00000\" "
+              "src=\"data:image/png;base64,iVBORw0KGgo");
+    has(text, "alt=\"A &lt;b&gt;. The numbers follow as a table.\"");
+    has(text, "<caption>A &lt;b&gt;</caption>");
+    has(text, "-12346</td>"); /* not as 1.235e+04 */
+    has(text, "<h3>other</h3>");
+    has(text, "alt=\"other.\"");
+    has(text, "The numbers of this figure are not in the run folder.");
+    lacks(text, "<caption>pictures</caption>"); /* not among the rest a second time */
+}
+
+static void a_picture_that_cannot_be_shown_is_named(void **state)
+{
+    wm_report_info info;
+    heard h = {0};
+    const char *text;
+
+    (void)state;
+    put_run();
+    put("run/summary.json",
+        "{\"pictures\": [{\"file\": \"../page.png\"}, {\"file\": 3}, {\"file\": \"a.svg\"}, "
+        "{\"file\": \"missing.png\"}, {\"file\": \"text.png\"}, {\"file\": \"cut.png\"}]}");
+    put("run/text.png", "GIF89a");
+    put_bytes("run/cut.png", small_png, 14);
+    put("run/cut.csv", "row,column\n1\n");
+    text = page(&info, &h);
+    assert_int_equal(info.figures, 0);
+    assert_int_equal(info.problems, 7);
+    assert_int_equal(h.lines, 7);
+    has(text, "picture 1: &#39;../page.png&#39; is no name of a PNG file");
+    has(text, "picture 2: &#39;&#39; is no name");
+    has(text, "picture 3: &#39;a.svg&#39; is no name");
+    has(text, "missing.png: ");
+    has(text, "<p class=\"problem\">text.png: not a PNG picture</p>");
+    has(text, "cut.png: a PNG picture without a size");
+    has(text, "cut.csv:2: 1 columns, expected 2");
+    lacks(text, "<img");
+    put("run/summary.json", "{\"pictures\": 5}"); /* another thing by that name */
+    has(page(NULL, NULL), "<dt>pictures</dt><dd>5</dd>");
+}
+
 static void panels_are_taken_apart(void **state)
 {
     const char *text;
@@ -354,6 +417,9 @@ static void memory_that_runs_out_is_reported(void **state)
     put("run/figures/a.svg", svg);
     put("run/figures/a.csv", csv);
     put("run/figures/a.gp", "# Panel 1.\nset title 'x'\n");
+    put("run/summary.json", "{\"pictures\": [{\"file\": \"a.png\"}]}");
+    put_bytes("run/a.png", small_png, sizeof small_png - 1);
+    put("run/a.csv", "row,column\n1,1\n");
     put("run/metrics.jsonl", "{\"step\": 0, \"loss\": 1}\n");
     live = wmi_alloc_live();
     for (int k = 1; !done; k++) {
@@ -380,6 +446,8 @@ int main(void)
         TEST(verdicts_have_their_words),
         TEST(figures_stand_with_their_numbers),
         TEST(a_figure_that_cannot_be_shown_is_named),
+        TEST(pictures_stand_with_their_words),
+        TEST(a_picture_that_cannot_be_shown_is_named),
         TEST(panels_are_taken_apart),
         TEST(curves_are_drawn),
         TEST(nothing_from_a_file_is_markup),
