@@ -25,7 +25,8 @@ enum {
     PAIRINGS = 4, /* times that rows meet others, where pairs are free */
 };
 
-static const double SURE = 2; /* times the noise, that a step and then a refinement must win */
+static const double SURE = 2; /* times the noise, that a step must win, and the refinement of the
+                                 only bridge */
 static const double ROOT_TWO = 1.4142135623730950488, ROOT_HALF = 0.70710678118654752440;
 
 typedef struct rows {
@@ -422,6 +423,14 @@ static wm_status worth_refining(refiner *r, trial *t, bool *yes, wm_error *err)
     return WM_OK;
 }
 
+/* Of many bridges some win twice the noise by chance, and what one of them then says far from its
+ * own rows is wrong by many nats. By this bar, with tails of exp(-z^2 / 2), chance wins any of m
+ * bridges as rarely as the only one. */
+static double bar_of_many(const refiner *r)
+{
+    return sqrt(SURE * SURE + 2 * log((double)wm_chain_bridges(r->chain)));
+}
+
 /* From a strong ridge to a weak one, each fit starting from the last. A ridge pulls toward the
  * moments, which is a bias where rows are plenty: the weakest one counts that held-out rows do not
  * tell from the best. Where parameters are many weak ones are clearly worse, and the path ends. */
@@ -465,7 +474,7 @@ static wm_status follow_ridge(refiner *r, trial *t, wmi_convex_bridge *bridge, w
                 fmax(units, noise_units(&r->valid, t->before, t->now, t->sum, &bridge->valid_gain));
         }
     }
-    if (units < SURE) { /* the moments stay */
+    if (units < bar_of_many(r)) { /* the moments stay */
         bridge->ridge = INFINITY;
         bridge->valid_loss = moments;
         bridge->valid_gain = 0;

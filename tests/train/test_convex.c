@@ -313,6 +313,44 @@ static void few_rows_are_no_evidence_by_coming_again(void **state)
     assert_true(refined < 13);
 }
 
+/* Twenty bridges over a shift of twenty standard deviations. Were twice the noise enough for each,
+ * chance would refine one in 6 of these 20 samples, and the answer of the chain would be wrong by
+ * the lever of that one. Chance must win any of the twenty as rarely as one alone, 2 times in 100:
+ * 0.4 of 20 samples, with 5 standard deviations fewer than 4. */
+static void many_bridges_are_no_more_chances(void **state)
+{
+    enum { SAMPLES = 20, BRIDGES = 20, N = 2000, VALID = 500 };
+    int refined = 0;
+
+    (void)state;
+    for (int i = 0; i < SAMPLES; i++) {
+        wm_data *p, *q;
+        wm_error err;
+        bool any = false;
+        fitted f;
+
+        assert_ok(wm_data_normal(&p, N, 1, 20, 1, (uint64_t)i, "p", &err), err);
+        assert_ok(wm_data_normal(&q, N, 1, 0, 1, (uint64_t)i, "q", &err), err);
+        f = fit(&(wmi_convex_data){.dim = 1,
+                                   .n0_train = N - VALID,
+                                   .n0_valid = VALID,
+                                   .nm_train = N - VALID,
+                                   .nm_valid = VALID,
+                                   .x0_train = wm_data_rows(p) + VALID,
+                                   .x0_valid = wm_data_rows(p),
+                                   .xm_train = wm_data_rows(q) + VALID,
+                                   .xm_valid = wm_data_rows(q)},
+                BRIDGES, true, true);
+        for (int k = 0; k < BRIDGES; k++)
+            any = any || f.bridge[k].ridge < INFINITY;
+        refined += any;
+        fitted_free(&f);
+        wm_data_free(q);
+        wm_data_free(p);
+    }
+    assert_true(refined < 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +361,7 @@ int main(void)
         cmocka_unit_test(moments_win_on_gaussian_data),
         cmocka_unit_test(all_rows_count_in_the_end),
         cmocka_unit_test(few_rows_are_no_evidence_by_coming_again),
+        cmocka_unit_test(many_bridges_are_no_more_chances),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
