@@ -177,6 +177,8 @@ WM_MUST_CHECK wm_status study_opts(wm_study_opts *out, const study_flags *f, cli
 
 /* name, name_se, name_ci95, in nats or bits. */
 void summary_estimate(wm_summary *s, const char *name, const wm_estimate *e, double per_unit);
+/* Bridge k as a row of "bridges", likewise. */
+void summary_bridge(wm_summary *s, int64_t k, const wm_ratio_bridge *b, double per_unit);
 /* What every study says: rows, model, alphas, bridges, candidates, checks, verdict. */
 void study_summary(cli_call *call, const wm_study *study);
 /* Bridges and checks to stdout; the estimates come before them and are the command's. */
