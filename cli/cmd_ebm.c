@@ -450,7 +450,7 @@ static wm_status run(cli_call *call, wm_error *err)
     if (!(st = cli_publish(call, err)) &&
         !(st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), wm_data_count(data),
                               err)))
-        st = ebm_publish(call, err);
+        st = cli_page(call, err);
 done:
     wm_ebm_free(e);
     wm_data_free(data);

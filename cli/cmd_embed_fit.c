@@ -441,7 +441,7 @@ static wm_status run(cli_call *call, wm_error *err)
     if ((cli_shows_tables(call) && (st = print_result(call, &r, &pairs, err))) ||
         (st = cli_publish(call, err)))
         goto done;
-    st = study_page(call, err);
+    st = cli_page(call, err);
 done:
     free(r.by_bridge);
     wm_embed_free(e);

@@ -241,7 +241,7 @@ static wm_status run(cli_call *call, wm_error *err)
         print_result(&r, &info);
     if (!(st = write_rows(call, &r, err)) && !(st = cli_publish(call, err)) &&
         !(st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), r.n, err)))
-        st = ebm_publish(call, err);
+        st = cli_page(call, err);
 done:
     free(r.log_q);
     free(r.log_phi);

@@ -35,17 +35,6 @@ wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err)
     return wm_ebm_load(out, path, err);
 }
 
-wm_status ebm_publish(cli_call *call, wm_error *err)
-{
-    const char *path;
-    wm_status st;
-
-    if ((!call->published && (st = cli_publish(call, err))) ||
-        (st = wm_run_folder_path(&path, call->run, "report.html", err)) || !path)
-        return st;
-    return wm_report_write(NULL, call->common->out, path, call->sink, err);
-}
-
 double ebm_bits(const wm_ebm_info *info, double loglik)
 {
     return -loglik / ((double)info->dim * log(2));

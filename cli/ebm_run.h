@@ -18,9 +18,6 @@ WM_MUST_CHECK wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err)
  */
 WM_MUST_CHECK wm_status ebm_draw_plane(const cli_call *call, const wm_ebm *e, const char *name,
                                        const double *x, int64_t n, wm_error *err);
-/* The summary, and with a run folder its page: the last thing that these commands do. */
-WM_MUST_CHECK wm_status ebm_publish(cli_call *call, wm_error *err);
-
 /* Bits per dimension of a mean log-likelihood in nats. */
 double ebm_bits(const wm_ebm_info *info, double loglik);
 /* "name", "name_se" and "name_bpd" of a mean log-likelihood; se may be NaN. */

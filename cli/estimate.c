@@ -386,15 +386,3 @@ wm_status study_save(cli_call *call, const wm_study *study, wm_error *err)
     remove_states(states);
     return WM_OK;
 }
-
-wm_status study_page(const cli_call *call, wm_error *err)
-{
-    const char *page;
-    wm_status st;
-
-    if (!call->run)
-        return WM_OK;
-    if ((st = wm_run_folder_path(&page, call->run, "report.html", err)))
-        return st;
-    return wm_report_write(NULL, call->common->out, page, call->sink, err);
-}

@@ -188,9 +188,6 @@ WM_MUST_CHECK wm_status study_figures(const cli_call *call, const wm_study *stud
                                       const wm_data *q, const wm_schema *schema, wm_error *err);
 /* The model into the run folder, training states out of it. */
 WM_MUST_CHECK wm_status study_save(cli_call *call, const wm_study *study, wm_error *err);
-/* The page, after the figures. */
-WM_MUST_CHECK wm_status study_page(const cli_call *call, wm_error *err);
-
 double units_per_nat(const cli_call *call);   /* 1, or 1 / log 2 with --bits */
 const char *units_name(const cli_call *call); /* "nats" or "bits" */
 
