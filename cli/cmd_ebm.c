@@ -379,11 +379,12 @@ static void on_eval(void *ctx, const wm_ebm_progress *p)
 }
 
 /* Fits and, with a run folder, saves. */
-static wm_status fit(wm_ebm **out, const wm_data *data, wm_ebm_opts *o, cli_call *call,
+static wm_status fit(wm_ebm **out, const wm_data *data, const wm_ebm_opts *opts, cli_call *call,
                      wm_error *err)
 {
     const ebm_opts *f = call->opts;
     metrics watch = {.call = call};
+    wm_ebm_opts o = *opts;
     wm_data *valid = NULL;
     wm_ebm *noise = NULL;
     const char *path;
@@ -393,10 +394,10 @@ static wm_status fit(wm_ebm **out, const wm_data *data, wm_ebm_opts *o, cli_call
     if ((f->valid && (st = ebm_read(&valid, f->valid, call, err))) ||
         (f->noise_from && (st = ebm_open(&noise, f->noise_from, err))))
         goto done;
-    o->noise_of = noise;
-    o->on_eval = on_eval;
-    o->ctx = &watch;
-    if ((st = wm_ebm_fit(out, data, valid, o, err)) || (st = metrics_done(&watch, err)) ||
+    o.noise_of = noise;
+    o.on_eval = on_eval;
+    o.ctx = &watch;
+    if ((st = wm_ebm_fit(out, data, valid, &o, err)) || (st = metrics_done(&watch, err)) ||
         (st = wm_run_folder_path(&path, call->run, "model.safetensors", err)) ||
         (path && (st = wm_ebm_save(*out, path, err))))
         goto done;
