@@ -6,7 +6,10 @@
 #include <string.h>
 
 #include "commands.h"
+#include "ebm_result.h"
 #include "ebm_run.h"
+#include "estimate.h"
+#include "fitting.h"
 
 typedef struct ebm_opts {
     const char *valid, *image, *model, *network, *spacing, *noise_from;
@@ -24,10 +27,7 @@ typedef struct ebm_opts {
     double checkpoint;
 } ebm_opts;
 
-static const char *const noise_names[] = {"gaussian", "copula", "flow", NULL};
-static const char *const objective_names[] = {"logistic", "nwj", "lsq", "multinomial", NULL};
-static const char *const standardize_names[] = {"auto", "yes", "no", NULL};
-static const char *const stage_names[] = {"noise", "heads", "bridges"};
+static const char *const when_names[] = {"auto", "yes", "no", NULL};
 
 #define AT(field) .at = offsetof(ebm_opts, field)
 #define STAGE(n, PREFIX, WHAT)                                                                     \
@@ -107,14 +107,14 @@ static const opt_row rows[] = {
      AT(standardize),
      .arg = "WHEN",
      .help = "columns to standard deviation 1: auto is not for images, which are only centred",
-     .choices = standardize_names},
+     .choices = when_names},
     {.kind = OPT_HEADING, .help = "Noise"},
     {.kind = OPT_CHOICE,
      .name = "noise",
      AT(noise),
      .arg = "NAME",
      .help = "density that is fitted first",
-     .choices = noise_names},
+     .choices = ebm_noise_names},
     {.kind = OPT_TEXT,
      .name = "noise-from",
      AT(noise_from),
@@ -213,13 +213,13 @@ static const opt_row rows[] = {
      .arg = "WHEN",
      .help = "the additive term reads principal components and whitened columns too: auto is for "
              "images",
-     .choices = standardize_names},
+     .choices = when_names},
     {.kind = OPT_CHOICE,
      .name = "objective",
      AT(objective),
      .arg = "NAME",
      .help = "loss of the bridges",
-     .choices = objective_names},
+     .choices = study_objective_names},
     {.kind = OPT_FLAG,
      .name = "spread",
      AT(spread),
@@ -268,19 +268,21 @@ static void defaults(void *opts)
 
 /* ---- options ---- */
 
+static void set_image(wm_ebm_opts *o, const int64_t shape[3])
+{
+    o->height = shape[0];
+    o->width = shape[1];
+    o->channels = shape[2];
+}
+
 static wm_status take_image(wm_ebm_opts *o, const char *text, cli_call *call, wm_error *err)
 {
-    long long h = 0, w = 0, c = 1;
-    int used = 0;
+    int64_t shape[3];
 
-    if ((sscanf(text, "%lldx%lld%n", &h, &w, &used) < 2) ||
-        (text[used] && (sscanf(text, "%lldx%lldx%lld%n", &h, &w, &c, &used) < 3 || text[used])) ||
-        h < 1 || w < 1 || c < 1 || h > 65536 || w > 65536 || c > 65536)
+    if (!image_parse(shape, text))
         return cli_usage(call, err, "--image '%.40s': height x width is wanted, such as 28x28",
                          text);
-    o->height = h;
-    o->width = w;
-    o->channels = c;
+    set_image(o, shape);
     return WM_OK;
 }
 
@@ -298,11 +300,9 @@ static wm_status find_image(wm_ebm_opts *o, cli_call *call, wm_error *err)
         return strcmp(f->image, "no") == 0 ? WM_OK : take_image(o, f->image, call, err);
     if (f->levels == 0 && f->logit == 0 && !(o->model & WM_EBM_RESNET))
         return WM_OK;
-    if ((st = ebm_image_shape(&found, shape, call->args[0], err)) || !found)
+    if ((st = image_find(&found, shape, call->args[0], err)) || !found)
         return st;
-    o->height = shape[0];
-    o->width = shape[1];
-    o->channels = shape[2];
+    set_image(o, shape);
     snprintf(line, sizeof line, "images of %" PRId64 " x %" PRId64, shape[0], shape[1]);
     if (shape[2] > 1)
         snprintf(line + strlen(line), 24, " x %" PRId64, shape[2]);
@@ -313,9 +313,6 @@ static wm_status find_image(wm_ebm_opts *o, cli_call *call, wm_error *err)
 
 static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
 {
-    static const wm_ebm_noise noises[] = {WM_NOISE_GAUSSIAN, WM_NOISE_COPULA, WM_NOISE_FLOW};
-    static const wm_ratio_objective objectives[] = {WM_OBJECTIVE_LOGISTIC, WM_OBJECTIVE_NWJ,
-                                                    WM_OBJECTIVE_LSQ, WM_OBJECTIVE_MULTINOMIAL};
     const ebm_opts *f = call->opts;
     wm_error why = {0};
     wm_status st;
@@ -327,8 +324,8 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
         return cli_usage(call, err, "--spacing: %s", why.text);
     if ((st = find_image(o, call, err)))
         return st;
-    o->noise = noises[f->noise];
-    o->objective = objectives[f->objective];
+    o->noise = (wm_ebm_noise)f->noise;
+    o->objective = (wm_ratio_objective)f->objective;
     o->levels = f->levels;
     o->logit = f->logit;
     o->standardize = f->standardize == 1 || (f->standardize == 0 && o->height == 0);
@@ -362,269 +359,101 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
 
 /* ---- what happens on the way ---- */
 
-typedef struct watcher {
-    cli_call *call;
-    bool seen[WM_EBM_STAGES];
-    wm_status st; /* of writing metrics */
-    wm_error err;
-} watcher;
-
 static void on_eval(void *ctx, const wm_ebm_progress *p)
 {
-    watcher *w = ctx;
     const bool noise = p->stage == WM_EBM_STAGE_NOISE;
-    wm_summary *line = NULL;
+    metrics *m = ctx;
+    wm_summary *line = metrics_line(m, ebm_stage_names[p->stage], p->step);
 
-    /* A run that was killed may have said more than its checkpoint knows. */
-    if (!w->st && !w->seen[p->stage])
-        w->st = wm_run_folder_rewind(w->call->run, stage_names[p->stage], p->step - 1, &w->err);
-    w->seen[p->stage] = true;
-    if (w->st || !w->call->run || (w->st = wm_summary_new(&line, &w->err)))
+    if (!line)
         return;
-    wm_summary_text(line, "stage", stage_names[p->stage]);
-    wm_summary_integer(line, "step", p->step);
     wm_summary_real(line, noise ? "train_loglik" : "train_loss", p->train_loss);
     wm_summary_real(line, noise ? "valid_loglik" : "valid_loss", p->valid_loss);
     if (!noise)
         wm_summary_real(line, "direct", p->direct);
     wm_summary_real(line, "seconds", p->seconds);
-    for (int64_t k = 0; k < p->n_bridges; k++) {
-        wm_summary *row = wm_summary_row(line, "bridges");
-
-        wm_summary_integer(row, "k", k);
-        wm_summary_real(row, "loss", p->bridges[k].loss);
-        wm_summary_real(row, "accuracy", p->bridges[k].accuracy);
-        wm_summary_real(row, "mean_log_ratio", p->bridges[k].mean_log_ratio);
-    }
-    w->st = wm_run_folder_metrics(w->call->run, line, &w->err);
-    wm_summary_free(line);
+    for (int64_t k = 0; k < p->n_bridges; k++)
+        metrics_bridge(line, k, p->bridges[k].loss, p->bridges[k].accuracy,
+                       p->bridges[k].mean_log_ratio);
+    metrics_write(m, line);
 }
 
-/* ---- what comes out ---- */
-
-typedef struct check {
-    const char *name;
-    double value, limit;
-    bool ok;
-    char meaning[240];
-} check;
-
-enum { MAX_CHECKS = 3 };
-
-static int make_checks(check c[MAX_CHECKS], const wm_ebm *e, const wm_ebm_info *info,
-                       const wm_ais *ais)
-{
-    double worst = 2 * log(2);
-    int64_t at = 0;
-    int n = 0;
-
-    for (int64_t k = 0; k < info->bridges; k++) {
-        wm_ratio_bridge b;
-
-        wm_ebm_get_bridge(e, k, &b);
-        if (b.loss < worst) {
-            worst = b.loss;
-            at = k;
-        }
-    }
-    c[n] = (check){.name = "chasm", .value = worst, .limit = 0.1, .ok = worst >= 0.1};
-    snprintf(c[n].meaning, sizeof c[n].meaning,
-             c[n].ok ? "No bridge is so easy that its ratio cannot be learned."
-                     : "Bridge %" PRId64 " is classified almost perfectly: its ratio is not "
-                       "learned. Use more bridges.",
-             at);
-    n++;
-    c[n] = (check){.name = "finished", .value = info->finished, .limit = 1, .ok = info->finished};
-    snprintf(c[n].meaning, sizeof c[n].meaning, "%s",
-             info->finished ? "All steps were made."
-                            : "Fitting ended early: --resume goes on, or allow more time.");
-    n++;
-    if (ais) {
-        const double limit = fmax(0.5, 3 * ais->se);
-
-        c[n] = (check){.name = "normaliser",
-                       .value = ais->log_z,
-                       .limit = limit,
-                       .ok = fabs(ais->log_z) <= limit && ais->ess >= 5};
-        if (ais->ess < 5)
-            snprintf(c[n].meaning, sizeof c[n].meaning,
-                     "The weights of AIS rest on %.1f of %" PRId64
-                     " chains, so log Z is not known: raise --check-steps.",
-                     ais->ess, ais->used);
-        else
-            snprintf(c[n].meaning, sizeof c[n].meaning,
-                     c[n].ok ? "By AIS log Z of phi is %.2f +- %.2f nats: direct likelihoods hold "
-                               "to that."
-                             : "By AIS log Z of phi is %.2f +- %.2f nats, not 0: direct "
-                               "likelihoods are off by that; more steps or bridges may help.",
-                     ais->log_z, ais->se);
-        n++;
-    }
-    return n;
-}
-
-static void add_summary(cli_call *call, const wm_ebm *e, const wm_ebm_info *info, const wm_ais *ais,
-                        const check *c, int n)
-{
-    wm_summary *s = call->summary;
-    const char *verdict = "trust", *reason = "No check failed.";
-    char text[64];
-
-    wm_summary_integer(s, "n_train", info->n_train);
-    wm_summary_integer(s, "n_test", info->n_valid);
-    wm_summary_integer(s, "dim", info->dim);
-    wm_summary_text(s, "model", wm_ebm_model_text(info->model, text, sizeof text));
-    wm_summary_text(s, "noise", noise_names[info->noise]);
-    ebm_summary_loglik(s, "noise_loglik", info, info->noise_loglik, NAN);
-    ebm_summary_loglik(s, "direct", info, info->direct, NAN);
-    for (int64_t k = 0; k < info->bridges; k++) {
-        wm_summary *row = wm_summary_row(s, "bridges");
-        wm_ratio_bridge b;
-
-        wm_ebm_get_bridge(e, k, &b);
-        wm_summary_integer(row, "k", k);
-        wm_summary_real(row, "alpha_from", b.alpha_from);
-        wm_summary_real(row, "alpha_to", b.alpha_to);
-        wm_summary_real(row, "loss", b.loss);
-        wm_summary_real(row, "accuracy", b.accuracy);
-        wm_summary_real(row, "mean_log_ratio", b.mean_log_ratio);
-    }
-    for (int i = 0; i < WM_EBM_STAGES; i++) {
-        wm_summary *row = wm_summary_row(s, "stages");
-
-        wm_summary_text(row, "stage", stage_names[i]);
-        wm_summary_integer(row, "steps", info->steps[i]);
-        wm_summary_real(row, "seconds", info->seconds[i]);
-    }
-    if (ais) {
-        wm_summary_real(s, "log_z", ais->log_z);
-        wm_summary_real(s, "log_z_se", ais->se);
-        wm_summary_real(s, "log_z_ess", ais->ess);
-    }
-    for (int i = 0; i < n; i++) {
-        wm_summary *row = wm_summary_row(s, "checks");
-
-        wm_summary_text(row, "name", c[i].name);
-        wm_summary_real(row, "value", c[i].value);
-        wm_summary_real(row, "limit", c[i].limit);
-        wm_summary_bool(row, "ok", c[i].ok);
-        wm_summary_text(row, "meaning", c[i].meaning);
-        if (!c[i].ok && strcmp(verdict, "trust") == 0) {
-            verdict = "doubt";
-            reason = c[i].meaning;
-        }
-    }
-    wm_summary_text(s, "units", "nats");
-    wm_summary_text(s, "verdict", verdict);
-    wm_summary_text(s, "reason", reason);
-    call->doubt = strcmp(verdict, "trust") != 0;
-}
-
-static wm_status print_result(const wm_ebm *e, const wm_ebm_info *info, const check *c, int n,
-                              wm_error *err)
-{
-    char title[160], text[64];
-    wm_table *t;
-    wm_status st;
-
-    printf("log-likelihood of %" PRId64 " held-out rows, mean, nats (bits per dimension):\n",
-           info->n_valid);
-    printf("  noise alone  %12.4f  (%.4f)\n", info->noise_loglik,
-           ebm_bits(info, info->noise_loglik));
-    printf("  direct       %12.4f  (%.4f), taking Z as 1\n\n", info->direct,
-           ebm_bits(info, info->direct));
-    snprintf(title, sizeof title, "%" PRId64 " bridge%s, %s", info->bridges,
-             info->bridges == 1 ? "" : "s", wm_ebm_model_text(info->model, text, sizeof text));
-    if ((st = wm_table_new(&t, title, err)))
-        return st;
-    wm_table_column(t, "bridge", WM_ALIGN_RIGHT);
-    wm_table_column(t, "alpha", WM_ALIGN_RIGHT);
-    wm_table_column(t, "to", WM_ALIGN_RIGHT);
-    wm_table_column(t, "loss", WM_ALIGN_RIGHT);
-    wm_table_column(t, "accuracy", WM_ALIGN_RIGHT);
-    wm_table_column(t, "mean log-ratio", WM_ALIGN_RIGHT);
-    for (int64_t k = 0; k < info->bridges; k++) {
-        wm_ratio_bridge b;
-
-        wm_ebm_get_bridge(e, k, &b);
-        wm_table_integer(t, k);
-        wm_table_real(t, b.alpha_from, 4);
-        wm_table_real(t, b.alpha_to, 4);
-        wm_table_real(t, b.loss, 4);
-        wm_table_real(t, b.accuracy, 3);
-        wm_table_real(t, b.mean_log_ratio, 3);
-    }
-    st = wm_table_print(t, stdout, err);
-    wm_table_free(t);
-    printf("\n");
-    for (int i = 0; i < n; i++)
-        printf("%s %s: %s\n", c[i].ok ? "ok  " : "FAIL", c[i].name, c[i].meaning);
-    return st;
-}
-
-static wm_status run(cli_call *call, wm_error *err)
+/* Fits and, with a run folder, saves. */
+static wm_status fit(wm_ebm **out, const wm_data *data, const wm_ebm_opts *opts, cli_call *call,
+                     wm_error *err)
 {
     const ebm_opts *f = call->opts;
-    watcher watch = {.call = call};
-    wm_data *data = NULL, *valid = NULL;
-    wm_ebm *e = NULL, *noise = NULL;
-    wm_ebm_opts o;
-    wm_ebm_info info;
-    wm_ebm_walk walk;
-    wm_ais ais;
-    check checks[MAX_CHECKS];
+    metrics watch = {.call = call};
+    wm_ebm_opts o = *opts;
+    wm_data *valid = NULL;
+    wm_ebm *noise = NULL;
     const char *path;
-    bool checked;
-    int n;
+    wm_ebm_info info;
     wm_status st;
 
-    if ((st = make_opts(&o, call, err)) || (st = ebm_read(&data, call->args[0], call, err)) ||
-        (f->valid && (st = ebm_read(&valid, f->valid, call, err))) ||
+    if ((f->valid && (st = ebm_read(&valid, f->valid, call, err))) ||
         (f->noise_from && (st = ebm_open(&noise, f->noise_from, err))))
         goto done;
     o.noise_of = noise;
     o.on_eval = on_eval;
     o.ctx = &watch;
-    if ((st = wm_ebm_fit(&e, data, valid, &o, err)))
+    if ((st = wm_ebm_fit(out, data, valid, &o, err)) || (st = metrics_done(&watch, err)) ||
+        (st = wm_run_folder_path(&path, call->run, "model.safetensors", err)) ||
+        (path && (st = wm_ebm_save(*out, path, err))))
         goto done;
-    if ((st = watch.st)) {
-        *err = watch.err;
-        goto done;
-    }
-    wm_ebm_get_info(e, &info);
-    if ((st = wm_run_folder_path(&path, call->run, "model.safetensors", err)) ||
-        (path && (st = wm_ebm_save(e, path, err))))
-        goto done;
-    if (!info.finished && *call->stop) { /* what was learned is kept, but nobody waits for more */
-        st = WM_EINTERRUPTED;
-        opt_fail(err, "%s",
-                 path ? "--resume goes on; model.safetensors has what was learned so far"
-                      : "without -o nothing is kept");
-        goto done;
-    }
+    wm_ebm_get_info(*out, &info);
+    st = fit_interrupted(call, info.finished, path, err);
+done:
+    wm_ebm_free(noise);
+    wm_data_free(valid);
+    return st;
+}
+
+/* A short run of AIS, where one is wanted. */
+static wm_status look_at_normaliser(ebm_result *r, cli_call *call, wm_error *err)
+{
+    const ebm_opts *f = call->opts;
+    wm_ebm_walk walk;
+
+    r->has_ais = f->check_steps > 0 || (f->check_steps == 0 && r->info.height == 0);
+    if (!r->has_ais)
+        return WM_OK;
     wm_ebm_walk_init(&walk);
     walk.chains = f->check_chains;
     walk.steps = f->check_steps > 0 ? f->check_steps : 300;
-    walk.seed = o.seed;
+    walk.seed = (uint64_t)call->common->seed;
     walk.sink = call->sink;
     walk.stop = call->stop;
-    if (walk.steps < info.bridges)
-        walk.steps = info.bridges;
-    checked = f->check_steps > 0 || (f->check_steps == 0 && info.height == 0);
-    if (checked && (st = wm_ebm_ais(&ais, NULL, e, &walk, err)))
+    if (walk.steps < r->info.bridges)
+        walk.steps = r->info.bridges;
+    return wm_ebm_ais(&r->ais, NULL, r->model, &walk, err);
+}
+
+static wm_status run(cli_call *call, wm_error *err)
+{
+    wm_data *data = NULL;
+    wm_ebm *e = NULL;
+    ebm_result r = {0};
+    wm_ebm_opts o;
+    wm_status st;
+
+    if ((st = make_opts(&o, call, err)) || (st = ebm_read(&data, call->args[0], call, err)) ||
+        (st = fit(&e, data, &o, call, err)))
         goto done;
-    n = make_checks(checks, e, &info, checked ? &ais : NULL);
-    add_summary(call, e, &info, checked ? &ais : NULL, checks, n);
-    if (cli_shows_tables(call) && (st = print_result(e, &info, checks, n, err)))
+    r.model = e;
+    wm_ebm_get_info(e, &r.info);
+    if ((st = look_at_normaliser(&r, call, err)))
+        goto done;
+    ebm_result_check(&r);
+    ebm_result_summary(call, &r);
+    if (cli_shows_tables(call) && (st = ebm_result_print(&r, err)))
         goto done;
     if (!(st = cli_publish(call, err)) &&
         !(st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), wm_data_count(data),
                               err)))
-        st = ebm_publish(call, err);
+        st = cli_page(call, err);
 done:
     wm_ebm_free(e);
-    wm_ebm_free(noise);
-    wm_data_free(valid);
     wm_data_free(data);
     return st;
 }

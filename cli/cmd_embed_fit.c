@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks.h"
 #include "commands.h"
-#include "ebm_run.h"
 #include "embed_pairs.h"
 #include "estimate.h"
+#include "fitting.h"
 #include "waymark/embed.h"
 
 typedef struct fit_opts {
@@ -210,45 +211,26 @@ static wm_status make_opts(wm_embed_opts *o, const own_pairs *pairs, cli_call *c
 
 /* ---- what happens on the way ---- */
 
-typedef struct watcher {
-    cli_call *call;
-    bool seen;
-    wm_status st; /* of writing metrics */
-    wm_error err;
-} watcher;
-
 static void on_eval(void *ctx, const wm_embed_progress *p)
 {
-    watcher *w = ctx;
-    const double unit = units_per_nat(w->call);
-    wm_summary *line = NULL;
+    metrics *m = ctx;
+    const double unit = units_per_nat(m->call);
+    wm_summary *line = metrics_line(m, stage_name, p->step);
 
-    /* A run that was killed may have said more than its checkpoint knows. */
-    if (!w->st && !w->seen)
-        w->st = wm_run_folder_rewind(w->call->run, stage_name, p->step - 1, &w->err);
-    w->seen = true;
-    if (w->st || !w->call->run || (w->st = wm_summary_new(&line, &w->err)))
+    if (!line)
         return;
-    wm_summary_text(line, "stage", stage_name);
-    wm_summary_integer(line, "step", p->step);
     wm_summary_real(line, "train_loss", p->train_loss);
     wm_summary_real(line, "valid_loss", p->valid_loss);
     wm_summary_real(line, "mi", p->mi * unit);
-    for (int64_t k = 0; k < p->n_bridges; k++) {
-        wm_summary *row = wm_summary_row(line, "bridges");
-
-        wm_summary_integer(row, "k", k);
-        wm_summary_real(row, "loss", p->bridges[k].loss);
-        wm_summary_real(row, "accuracy", p->bridges[k].accuracy);
-        wm_summary_real(row, "mean_log_ratio", p->bridges[k].mean_log_ratio * unit);
-    }
-    w->st = wm_run_folder_metrics(w->call->run, line, &w->err);
-    wm_summary_free(line);
+    for (int64_t k = 0; k < p->n_bridges; k++)
+        metrics_bridge(line, k, p->bridges[k].loss, p->bridges[k].accuracy,
+                       p->bridges[k].mean_log_ratio * unit);
+    metrics_write(m, line);
 }
 
 static wm_status fit(wm_embed **out, const own_pairs *pairs, cli_call *call, wm_error *err)
 {
-    watcher watch = {.call = call};
+    metrics watch = {.call = call};
     const char *path;
     wm_embed_info info;
     wm_embed_opts o;
@@ -259,27 +241,19 @@ static wm_status fit(wm_embed **out, const own_pairs *pairs, cli_call *call, wm_
     o.on_eval = on_eval;
     o.ctx = &watch;
     if ((st = wm_embed_fit(out, &pairs->part[PART_TRAIN], &pairs->part[PART_VALID], pairs->blocks,
-                           &o, err)))
-        return st;
-    if ((st = watch.st)) {
-        *err = watch.err;
-        return st;
-    }
-    if ((st = wm_run_folder_path(&path, call->run, "model.safetensors", err)) ||
+                           &o, err)) ||
+        (st = metrics_done(&watch, err)) ||
+        (st = wm_run_folder_path(&path, call->run, "model.safetensors", err)) ||
         (path && ((st = wm_embed_save(*out, path, err)) ||
                   (st = wm_columns_store(pairs->columns[0], pairs->columns[1], path, err)))))
         return st;
     wm_embed_get_info(*out, &info);
-    if (!info.finished && *call->stop) { /* what was learned is kept, but nobody waits for more */
-        opt_fail(err, "%s",
-                 path ? "--resume goes on; model.safetensors has what was learned so far"
-                      : "without -o nothing is kept");
-        return WM_EINTERRUPTED;
-    }
-    return WM_OK;
+    return fit_interrupted(call, info.finished, path, err);
 }
 
 /* ---- what comes out ---- */
+
+enum { MAX_CHECKS = 3, PARTNERS = 8 /* of each pair that calibrates */ };
 
 typedef struct result {
     const wm_embed *e;
@@ -287,26 +261,19 @@ typedef struct result {
     wm_estimate mi, *by_bridge; /* (bridges) */
     wm_estimate calibrated;     /* by what the scores tell, not by their size; NaN with InfoNCE */
     double most;                /* InfoNCE cannot say more; else NaN */
+    wm_check check[MAX_CHECKS];
+    int n_checks;
 } result;
-
-typedef struct check {
-    const char *name;
-    double value, limit;
-    bool ok;
-    char meaning[200];
-} check;
-
-enum { MAX_CHECKS = 3, PARTNERS = 8 /* of each pair that calibrates */ };
 
 /* Whether the scores' size and what they tell agree: a tenth apart, beyond three errors, they do
  * not. */
-static check calibration_check(const result *r)
+static wm_check calibration_check(const result *r)
 {
     const double apart = r->mi.value - r->calibrated.value;
     const double noise = 3 * hypot(r->mi.se, r->calibrated.se);
-    check c = {.name = "calibration",
-               .value = fabs(apart),
-               .limit = fmax(0.1 * fabs(r->calibrated.value), noise)};
+    wm_check c = {.name = "calibration",
+                  .value = fabs(apart),
+                  .limit = fmax(0.1 * fabs(r->calibrated.value), noise)};
 
     c.ok = !(c.value > c.limit);
     snprintf(c.meaning, sizeof c.meaning,
@@ -317,68 +284,43 @@ static check calibration_check(const result *r)
     return c;
 }
 
-static int make_checks(check c[MAX_CHECKS], const result *r)
+static wm_check bound_check(const result *r)
 {
-    const double easiest = 0.1, share = 0.9;
-    double worst = INFINITY;
+    const double reached = r->mi.value / r->most, share = 0.9;
+    wm_check c = {.name = "bound", .value = reached, .limit = share, .ok = !(reached > share)};
+
+    snprintf(c.meaning, sizeof c.meaning,
+             c.ok ? "The estimate is %.0f %% of the most that InfoNCE can say."
+                  : "The estimate is %.0f %% of the most that InfoNCE can say: the truth "
+                    "may be far above. Use --objective logistic.",
+             100 * reached);
+    return c;
+}
+
+static wm_check easiest_bridge_check(const result *r)
+{
+    double least = INFINITY;
     int64_t at = 0;
 
     for (int64_t k = 0; k < r->info.bridges; k++) {
         const double loss = wm_embed_get_bridge(r->e, k).loss;
 
-        if (loss < worst) {
-            worst = loss;
+        if (loss < least) {
+            least = loss;
             at = k;
         }
     }
-    if (r->info.objective == WM_EMBED_INFONCE) {
-        const double reached = r->mi.value / r->most;
-
-        c[0] = (check){.name = "bound", .value = reached, .limit = share, .ok = !(reached > share)};
-        snprintf(c[0].meaning, sizeof c[0].meaning,
-                 c[0].ok ? "The estimate is %.0f %% of the most that InfoNCE can say."
-                         : "The estimate is %.0f %% of the most that InfoNCE can say: the truth "
-                           "may be far above. Use --objective logistic.",
-                 100 * reached);
-    } else {
-        c[0] = (check){.name = "chasm", .value = worst, .limit = easiest, .ok = worst >= easiest};
-        snprintf(c[0].meaning, sizeof c[0].meaning,
-                 c[0].ok ? "No bridge is so easy that its ratio cannot be learned."
-                         : "Bridge %" PRId64 " is classified almost perfectly: its ratio is not "
-                           "learned. Use more bridges or blocks.",
-                 at);
-    }
-    c[1] =
-        (check){.name = "finished", .value = r->info.finished, .limit = 1, .ok = r->info.finished};
-    snprintf(c[1].meaning, sizeof c[1].meaning, "%s",
-             r->info.finished ? "All steps were made."
-                              : "Fitting ended early: --resume goes on, or allow more time.");
-    if (r->info.objective == WM_EMBED_INFONCE)
-        return 2;
-    c[2] = calibration_check(r);
-    return MAX_CHECKS;
+    return check_chasm(least, at, "bridges or blocks");
 }
 
-static void add_checks(cli_call *call, const check *c, int n)
+static void make_checks(result *r)
 {
-    const char *reason = NULL;
+    const bool infonce = r->info.objective == WM_EMBED_INFONCE;
 
-    for (int i = 0; i < n; i++) {
-        wm_summary *row = wm_summary_row(call->summary, "checks");
-
-        wm_summary_text(row, "name", c[i].name);
-        wm_summary_real(row, "value", c[i].value);
-        wm_summary_real(row, "limit", c[i].limit);
-        wm_summary_bool(row, "ok", c[i].ok);
-        wm_summary_text(row, "meaning", c[i].meaning);
-        if (!c[i].ok && !reason)
-            reason = c[i].meaning;
-    }
-    call->doubt = reason != NULL;
-    wm_summary_text(call->summary, "interval", "test pairs; the error of the fit is not in it");
-    wm_summary_text(call->summary, "units", units_name(call));
-    wm_summary_text(call->summary, "verdict", reason ? "doubt" : "trust");
-    wm_summary_text(call->summary, "reason", reason ? reason : "No check failed.");
+    r->check[r->n_checks++] = infonce ? bound_check(r) : easiest_bridge_check(r);
+    r->check[r->n_checks++] = check_finished(r->info.finished);
+    if (!infonce)
+        r->check[r->n_checks++] = calibration_check(r);
 }
 
 static void add_summary(cli_call *call, const result *r, const own_pairs *pairs)
@@ -417,10 +359,14 @@ static void add_summary(cli_call *call, const result *r, const own_pairs *pairs)
         wm_summary_real(row, "mean_log_ratio", r->by_bridge[k].value * unit);
         wm_summary_real(row, "mean_log_ratio_se", r->by_bridge[k].se * unit);
     }
+    summary_checks(s, r->check, r->n_checks);
+    wm_summary_text(s, "interval", "test pairs; the error of the fit is not in it");
+    wm_summary_text(s, "units", units_name(call));
+    summary_verdict(call, r->check, r->n_checks);
 }
 
 static wm_status print_result(const cli_call *call, const result *r, const own_pairs *pairs,
-                              const check *c, int n, wm_error *err)
+                              wm_error *err)
 {
     const double unit = units_per_nat(call);
     char title[120];
@@ -456,8 +402,7 @@ static wm_status print_result(const cli_call *call, const result *r, const own_p
     st = wm_table_print(t, stdout, err);
     wm_table_free(t);
     printf("\n");
-    for (int i = 0; i < n; i++)
-        printf("%s %s: %s\n", c[i].ok ? "ok  " : "FAIL", c[i].name, c[i].meaning);
+    print_checks(r->check, r->n_checks);
     return st;
 }
 
@@ -483,23 +428,20 @@ static wm_status judge(result *r, const wm_embed *e, const own_pairs *pairs, con
 static wm_status run(cli_call *call, wm_error *err)
 {
     const fit_opts *f = call->opts;
-    check checks[MAX_CHECKS];
     own_pairs pairs = {0};
     wm_embed *e = NULL;
     result r = {0};
-    int n;
     wm_status st;
 
     if ((st = own_pairs_read(&pairs, &f->pairs, &f->read, call, err)) ||
         (st = fit(&e, &pairs, call, err)) || (st = judge(&r, e, &pairs, call->sink, err)))
         goto done;
-    n = make_checks(checks, &r);
+    make_checks(&r);
     add_summary(call, &r, &pairs);
-    add_checks(call, checks, n);
-    if ((cli_shows_tables(call) && (st = print_result(call, &r, &pairs, checks, n, err))) ||
+    if ((cli_shows_tables(call) && (st = print_result(call, &r, &pairs, err))) ||
         (st = cli_publish(call, err)))
         goto done;
-    st = study_page(call, err);
+    st = cli_page(call, err);
 done:
     free(r.by_bridge);
     wm_embed_free(e);

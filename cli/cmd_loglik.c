@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks.h"
 #include "commands.h"
 #include "ebm_run.h"
 #include "waymark/generators.h"
@@ -112,7 +113,11 @@ static void add_summary(cli_call *call, const result *r, const wm_ebm_info *info
                           : r->bracket.crossed ? "RAISE is above AIS: one of the runs is wrong, "
                                                  "raise --steps."
                                                : "AIS and RAISE do not agree yet: raise --steps.";
-    wm_summary *s = call->summary, *c;
+    wm_check c = {.name = "bracket",
+                  .value = r->bracket.gap,
+                  .limit = r->bracket.tolerance + 2 * r->bracket.gap_se,
+                  .ok = r->bracket.closed};
+    wm_summary *s = call->summary;
 
     wm_summary_integer(s, "n_test", r->n);
     wm_summary_integer(s, "dim", info->dim);
@@ -138,12 +143,8 @@ static void add_summary(cli_call *call, const result *r, const wm_ebm_info *info
         return;
     wm_summary_real(s, "gap", r->bracket.gap);
     wm_summary_real(s, "gap_bpd", -ebm_bits(info, r->bracket.gap));
-    c = wm_summary_row(s, "checks");
-    wm_summary_text(c, "name", "bracket");
-    wm_summary_real(c, "value", r->bracket.gap);
-    wm_summary_real(c, "limit", r->bracket.tolerance + 2 * r->bracket.gap_se);
-    wm_summary_bool(c, "ok", r->bracket.closed);
-    wm_summary_text(c, "meaning", meaning);
+    snprintf(c.meaning, sizeof c.meaning, "%s", meaning);
+    summary_checks(s, &c, 1);
     wm_summary_text(s, "verdict", r->bracket.closed ? "trust" : "doubt");
     wm_summary_text(s, "reason", meaning);
     call->doubt = !r->bracket.closed;
@@ -240,7 +241,7 @@ static wm_status run(cli_call *call, wm_error *err)
         print_result(&r, &info);
     if (!(st = write_rows(call, &r, err)) && !(st = cli_publish(call, err)) &&
         !(st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), r.n, err)))
-        st = ebm_publish(call, err);
+        st = cli_page(call, err);
 done:
     free(r.log_q);
     free(r.log_phi);

@@ -146,7 +146,7 @@ static wm_status run(cli_call *call, wm_error *err)
     if ((st = study_save(call, r.study, err)) || (st = cli_publish(call, err)) ||
         (st = study_figures(call, r.study, r.table[0], r.table[1], r.schema, err)))
         goto done;
-    st = study_page(call, err);
+    st = cli_page(call, err);
 done:
     free_run(&r);
     return st;

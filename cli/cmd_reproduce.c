@@ -4,6 +4,7 @@
 
 #include "../reproduce/experiment.h"
 #include "commands.h"
+#include "fitting.h"
 
 typedef struct reproduce_opts {
     int preset;
@@ -19,13 +20,6 @@ static const char *const preset_names[] = {"smoke", "laptop", "paper", NULL};
         .arg = "NAME", .help = "smoke: seconds; " LAPTOP "; paper: the paper's sizes and more",    \
         .choices = preset_names                                                                    \
     }
-/* How often a killed run can go back to. */
-#define CHECKPOINT_ROW                                                                             \
-    {                                                                                              \
-        .kind = OPT_DURATION, .name = "checkpoint", .at = offsetof(reproduce_opts, checkpoint),    \
-        .arg = "TIME", .help = "least time between two checkpoints, from which --resume goes on",  \
-        .lo = 0, .hi = 86400, .transient = true                                                    \
-    }
 
 static const opt_row rows[] = {
     PRESET_ROW("laptop: minutes on two cores"),
@@ -35,13 +29,13 @@ static const opt_row rows[] = {
 /* For experiments that train. */
 static const opt_row training_rows[] = {
     PRESET_ROW("laptop: minutes on two cores"),
-    CHECKPOINT_ROW,
+    CHECKPOINT_ROW(reproduce_opts, checkpoint),
     {0},
 };
 
 static const opt_row mnist_rows[] = {
     PRESET_ROW("laptop: an hour a row on two cores"),
-    CHECKPOINT_ROW,
+    CHECKPOINT_ROW(reproduce_opts, checkpoint),
     {.kind = OPT_TEXT,
      .name = "data",
      .at = offsetof(reproduce_opts, data),
@@ -59,7 +53,7 @@ static const opt_row mnist_rows[] = {
 
 static const opt_row omniglot_rows[] = {
     PRESET_ROW("laptop: an hour for each d on two cores"),
-    CHECKPOINT_ROW,
+    CHECKPOINT_ROW(reproduce_opts, checkpoint),
     {.kind = OPT_TEXT,
      .name = "data",
      .at = offsetof(reproduce_opts, data),
@@ -83,7 +77,6 @@ static void defaults(void *opts)
 /* Table, summary, figures, page, in this order: gnuplot must not cost the result. */
 static wm_status publish(cli_call *call, const reproduce_result *result, wm_error *err)
 {
-    const char *page;
     wm_status st;
 
     if (cli_shows_tables(call) && (st = wm_table_print(result->table, stdout, err)))
@@ -93,9 +86,7 @@ static wm_status publish(cli_call *call, const reproduce_result *result, wm_erro
     for (int i = 0; call->run && i < result->n_figures; i++)
         if ((st = wm_run_folder_figure(call->run, result->figures[i], call->sink, err)))
             return st;
-    if ((st = wm_run_folder_path(&page, call->run, "report.html", err)) || !page)
-        return st;
-    return wm_report_write(NULL, call->common->out, page, call->sink, err);
+    return cli_page(call, err);
 }
 
 static wm_status run(cli_call *call, reproduce_experiment *experiment, wm_error *err)

@@ -304,7 +304,7 @@ static wm_status run(cli_call *call, wm_error *err)
     add_summary(call, d, diagnosis);
     if (!(st = cli_publish(call, err)) &&
         !(st = ebm_draw_plane(call, e, "draws", d->x, d->chains * d->draws, err)))
-        st = ebm_publish(call, err);
+        st = cli_page(call, err);
 done:
     wm_diagnosis_free(diagnosis);
     wm_ebm_draws_free(d);

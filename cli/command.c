@@ -221,6 +221,16 @@ wm_status cli_publish(cli_call *call, wm_error *err)
     return call->common->json ? wm_summary_print(call->summary, stdout, err) : WM_OK;
 }
 
+wm_status cli_page(const cli_call *call, wm_error *err)
+{
+    const char *page;
+    wm_status st;
+
+    if ((st = wm_run_folder_path(&page, call->run, "report.html", err)) || !page)
+        return st;
+    return wm_report_write(NULL, call->common->out, page, call->sink, err);
+}
+
 wm_status cli_model_path(char path[CLI_PATH_SIZE], const char *given, const char *maker,
                          wm_error *err)
 {

@@ -68,6 +68,9 @@ typedef struct cli_command {
 /* Write summary.json and, with --json, print it. The frame does so after run() if the command has
  * not: a command that draws figures calls it before them. */
 WM_MUST_CHECK wm_status cli_publish(cli_call *call, wm_error *err);
+/* report.html of the run folder, if there is one: the last thing that a command does, after summary
+ * and figures. */
+WM_MUST_CHECK wm_status cli_page(const cli_call *call, wm_error *err);
 /* Whether the command should print its table (to stdout): not with --json. */
 bool cli_shows_tables(const cli_call *call);
 /* The model that a user names: a file, or the run folder that holds it. maker is the command that

@@ -3,8 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "waymark/read.h"
 
@@ -35,36 +33,6 @@ wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err)
     if ((st = cli_model_path(path, given, "ebm DATA", err)))
         return st;
     return wm_ebm_load(out, path, err);
-}
-
-wm_status ebm_image_shape(bool *found, int64_t shape[3], const char *path, wm_error *err)
-{
-    wm_reader *r = NULL;
-    struct stat info;
-    wm_status st;
-    int rank;
-
-    *found = false;
-    /* What is no file on the disk can be read only once. "FILE:ARRAY" is none by its name. */
-    if (strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
-        return WM_OK;
-    if ((st = wm_reader_open(&r, path, NULL, NULL, err)))
-        return st;
-    rank = wm_reader_shape(r, shape);
-    *found = rank >= 2;
-    wm_reader_close(r);
-    return WM_OK;
-}
-
-wm_status ebm_publish(cli_call *call, wm_error *err)
-{
-    const char *path;
-    wm_status st;
-
-    if ((!call->published && (st = cli_publish(call, err))) ||
-        (st = wm_run_folder_path(&path, call->run, "report.html", err)) || !path)
-        return st;
-    return wm_report_write(NULL, call->common->out, path, call->sink, err);
 }
 
 double ebm_bits(const wm_ebm_info *info, double loglik)

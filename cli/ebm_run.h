@@ -4,15 +4,12 @@
 #define WM_CLI_EBM_RUN_H
 
 #include "command.h"
+#include "fitting.h"
 #include "waymark/ebm.h"
 
 /* Rows of a file, every column a number. */
 WM_MUST_CHECK wm_status ebm_read(wm_data **out, const char *path, const cli_call *call,
                                  wm_error *err);
-/* The shape of a file's rows, if they are images by the axes of their array: height, width and
- * channels; false where they are not, or that cannot be told without reading a pipe. */
-WM_MUST_CHECK wm_status ebm_image_shape(bool *found, int64_t shape[3], const char *path,
-                                        wm_error *err);
 /* The model of a run folder, or a model file. */
 WM_MUST_CHECK wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err);
 
@@ -21,9 +18,6 @@ WM_MUST_CHECK wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err)
  */
 WM_MUST_CHECK wm_status ebm_draw_plane(const cli_call *call, const wm_ebm *e, const char *name,
                                        const double *x, int64_t n, wm_error *err);
-/* The summary, and with a run folder its page: the last thing that these commands do. */
-WM_MUST_CHECK wm_status ebm_publish(cli_call *call, wm_error *err);
-
 /* Bits per dimension of a mean log-likelihood in nats. */
 double ebm_bits(const wm_ebm_info *info, double loglik);
 /* "name", "name_se" and "name_bpd" of a mean log-likelihood; se may be NaN. */
@@ -41,14 +35,6 @@ void walk_flags_init(walk_flags *f);
 /* checkpoint: name of a file in the run folder. */
 WM_MUST_CHECK wm_status walk_opts(wm_ebm_walk *out, const walk_flags *f, cli_call *call,
                                   const char *checkpoint, wm_error *err);
-
-/* How often a run that is killed can go back to. */
-#define CHECKPOINT_ROW(T, F)                                                                       \
-    {                                                                                              \
-        .kind = OPT_DURATION, .name = "checkpoint", .at = offsetof(T, F), .arg = "TIME",           \
-        .help = "least time between two checkpoints, from which --resume goes on", .lo = 0,        \
-        .hi = 86400, .transient = true                                                             \
-    }
 
 #define WALK_ROWS(T, F)                                                                            \
     {.kind = OPT_HEADING, .help = "Chains"},                                                       \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ebm_run.h"
+#include "fitting.h"
 #include "waymark/waymarks.h"
 
 static const char *const side_names[2] = {"u", "v"};
@@ -17,9 +17,8 @@ static const char *const side_names[2] = {"u", "v"};
 /* "28x28", "32x32x3" or "no", which ends at the end of the text or at a comma. */
 static bool parse_shape(wm_embed_shape *out, const char *text, size_t n)
 {
+    int64_t shape[3];
     char word[64];
-    long long h = 0, w = 0, c = 1;
-    int used = 0;
 
     if (n >= sizeof word)
         return false;
@@ -28,11 +27,9 @@ static bool parse_shape(wm_embed_shape *out, const char *text, size_t n)
     *out = (wm_embed_shape){0};
     if (strcmp(word, "no") == 0)
         return true;
-    if (sscanf(word, "%lldx%lld%n", &h, &w, &used) < 2 ||
-        (word[used] && (sscanf(word, "%lldx%lldx%lld%n", &h, &w, &c, &used) < 3 || word[used])) ||
-        h < 1 || w < 1 || c < 1 || h > 65536 || w > 65536 || c > 65536)
+    if (!image_parse(shape, word))
         return false;
-    *out = (wm_embed_shape){h, w, c};
+    *out = (wm_embed_shape){shape[0], shape[1], shape[2]};
     return true;
 }
 
@@ -62,7 +59,7 @@ static wm_status find_images(own_pairs *p, const pair_flags *f, cli_call *call, 
         char line[120];
         bool found;
 
-        if ((st = ebm_image_shape(&found, shape, call->args[s], err)))
+        if ((st = image_find(&found, shape, call->args[s], err)))
             return st;
         if (!found)
             continue;

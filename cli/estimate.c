@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "checks.h"
+
 const char *const read_header_names[] = {"auto", "no", "yes", NULL};
 const char *const read_missing_names[] = {"refuse", "drop", "mean", NULL};
 const char *const study_objective_names[] = {"logistic", "nwj", "lsq", "multinomial", NULL};
@@ -163,6 +165,18 @@ void summary_estimate(wm_summary *s, const char *name, const wm_estimate *e, dou
     wm_summary_reals(s, key, interval, 2);
 }
 
+void summary_bridge(wm_summary *s, int64_t k, const wm_ratio_bridge *b, double per_unit)
+{
+    wm_summary *row = wm_summary_row(s, "bridges");
+
+    wm_summary_integer(row, "k", k);
+    wm_summary_real(row, "alpha_from", b->alpha_from);
+    wm_summary_real(row, "alpha_to", b->alpha_to);
+    wm_summary_real(row, "loss", b->loss);
+    wm_summary_real(row, "accuracy", b->accuracy);
+    wm_summary_real(row, "mean_log_ratio", b->mean_log_ratio * per_unit);
+}
+
 static void summary_normaliser(wm_summary *s, const char *name, const wm_normaliser *n)
 {
     wm_summary *o = wm_summary_object(s, name);
@@ -187,7 +201,6 @@ static const char *reason(const wm_study *study, wm_verdict verdict)
 
 void study_summary(cli_call *call, const wm_study *study)
 {
-    const double unit = units_per_nat(call);
     wm_summary *s = call->summary;
     wm_study_info info;
     char name[64];
@@ -204,16 +217,10 @@ void study_summary(cli_call *call, const wm_study *study)
     if (info.linear_columns)
         wm_summary_reals(s, "alphas", info.alphas.alpha, info.bridges + 1);
     for (int64_t k = 0; k < info.bridges; k++) {
-        wm_summary *row = wm_summary_row(s, "bridges");
         wm_ratio_bridge b;
 
         wm_study_get_bridge(study, k, &b);
-        wm_summary_integer(row, "k", k);
-        wm_summary_real(row, "alpha_from", b.alpha_from);
-        wm_summary_real(row, "alpha_to", b.alpha_to);
-        wm_summary_real(row, "loss", b.loss);
-        wm_summary_real(row, "accuracy", b.accuracy);
-        wm_summary_real(row, "mean_log_ratio", b.mean_log_ratio * unit);
+        summary_bridge(s, k, &b, units_per_nat(call));
     }
     for (int64_t i = 0; i < wm_study_candidates(study); i++) {
         const wm_candidate *c = wm_study_candidate(study, i);
@@ -227,16 +234,8 @@ void study_summary(cli_call *call, const wm_study *study)
     }
     summary_normaliser(s, "mean_ratio_under_q", &info.under_q);
     summary_normaliser(s, "mean_inverse_under_p", &info.under_p);
-    for (int64_t i = 0; i < wm_study_checks(study); i++) {
-        const wm_check *c = wm_study_check(study, i);
-        wm_summary *row = wm_summary_row(s, "checks");
-
-        wm_summary_text(row, "name", c->name);
-        wm_summary_real(row, "value", c->value);
-        wm_summary_real(row, "limit", c->limit);
-        wm_summary_bool(row, "ok", c->ok);
-        wm_summary_text(row, "meaning", c->meaning);
-    }
+    for (int64_t i = 0; i < wm_study_checks(study); i++)
+        summary_checks(s, wm_study_check(study, i), 1);
     wm_summary_text(s, "interval", info.folds > 0 ? "delete-a-group jackknife and rows" : NULL);
     wm_summary_text(s, "units", units_name(call));
     wm_summary_text(s, "verdict", wm_verdict_text(info.verdict));
@@ -386,16 +385,4 @@ wm_status study_save(cli_call *call, const wm_study *study, wm_error *err)
         return st;
     remove_states(states);
     return WM_OK;
-}
-
-wm_status study_page(const cli_call *call, wm_error *err)
-{
-    const char *page;
-    wm_status st;
-
-    if (!call->run)
-        return WM_OK;
-    if ((st = wm_run_folder_path(&page, call->run, "report.html", err)))
-        return st;
-    return wm_report_write(NULL, call->common->out, page, call->sink, err);
 }

@@ -177,6 +177,8 @@ WM_MUST_CHECK wm_status study_opts(wm_study_opts *out, const study_flags *f, cli
 
 /* name, name_se, name_ci95, in nats or bits. */
 void summary_estimate(wm_summary *s, const char *name, const wm_estimate *e, double per_unit);
+/* Bridge k as a row of "bridges", likewise. */
+void summary_bridge(wm_summary *s, int64_t k, const wm_ratio_bridge *b, double per_unit);
 /* What every study says: rows, model, alphas, bridges, candidates, checks, verdict. */
 void study_summary(cli_call *call, const wm_study *study);
 /* Bridges and checks to stdout; the estimates come before them and are the command's. */
@@ -186,9 +188,6 @@ WM_MUST_CHECK wm_status study_figures(const cli_call *call, const wm_study *stud
                                       const wm_data *q, const wm_schema *schema, wm_error *err);
 /* The model into the run folder, training states out of it. */
 WM_MUST_CHECK wm_status study_save(cli_call *call, const wm_study *study, wm_error *err);
-/* The page, after the figures. */
-WM_MUST_CHECK wm_status study_page(const cli_call *call, wm_error *err);
-
 double units_per_nat(const cli_call *call);   /* 1, or 1 / log 2 with --bits */
 const char *units_name(const cli_call *call); /* "nats" or "bits" */
 

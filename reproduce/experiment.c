@@ -33,17 +33,33 @@ wm_status reproduce_preset_find(reproduce_preset *out, const char *name, wm_erro
     return reproduce_fail(err, WM_EINVAL, "preset '%s': smoke, laptop and paper are known", name);
 }
 
-void reproduce_check(wm_summary *summary, bool *good, const char *name, double value, double limit,
+void reproduce_check(reproduce_result *out, const char *name, double value, double limit,
                      const char *meaning)
 {
-    wm_summary *check = wm_summary_row(summary, "checks");
+    wm_summary *check = wm_summary_row(out->summary, "checks");
+    const bool ok = value <= limit;
 
     wm_summary_text(check, "name", name);
     wm_summary_real(check, "value", value);
     wm_summary_real(check, "limit", limit);
-    wm_summary_bool(check, "ok", value <= limit);
+    wm_summary_bool(check, "ok", ok);
     wm_summary_text(check, "meaning", meaning);
-    *good = *good && value <= limit;
+    out->doubt = out->doubt || !ok;
+}
+
+void reproduce_verdict(const reproduce_result *out)
+{
+    wm_summary_text(out->summary, "verdict", out->doubt ? "doubt" : "trust");
+}
+
+void reproduce_announce(const wm_sink *sink, int i, int n, const char *name)
+{
+    char line[96];
+
+    if (!sink || !sink->log)
+        return;
+    snprintf(line, sizeof line, "%d of %d: %s", i + 1, n, name);
+    sink->log(sink->ctx, WM_LOG_INFO, line);
 }
 
 void reproduce_result_clear(reproduce_result *result)

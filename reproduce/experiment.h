@@ -65,9 +65,15 @@ void reproduce_result_clear(reproduce_result *result);
 WM_MUST_CHECK wm_status reproduce_preset_find(reproduce_preset *out, const char *name,
                                               wm_error *err);
 
-/* A row of the summary's "checks", passed where value <= limit; *good becomes false where not. */
-void reproduce_check(wm_summary *summary, bool *good, const char *name, double value, double limit,
+/* A row of the summary's "checks", passed where value <= limit; where not, the result is in doubt.
+ */
+void reproduce_check(reproduce_result *out, const char *name, double value, double limit,
                      const char *meaning);
+/* The summary's "verdict", after the last check. */
+void reproduce_verdict(const reproduce_result *out);
+
+/* Says which of the n fits of an experiment begins; i counts from 0. */
+void reproduce_announce(const wm_sink *sink, int i, int n, const char *name);
 
 /* Path of the file `name` + `suffix` in the run folder; *out is NULL without one. */
 WM_MUST_CHECK wm_status reproduce_path(const char **out, const char *name, const char *suffix,

@@ -248,11 +248,9 @@ static wm_status draw(reproduce_result *out, const gaussian_job *jobs, const gau
     return WM_OK;
 }
 
-static bool add_checks(wm_summary *summary, const gaussian_job *jobs, const gaussian_outcome *o,
+static void add_checks(reproduce_result *out, const gaussian_job *jobs, const gaussian_outcome *o,
                        int n)
 {
-    bool good = true;
-
     for (int i = 0; i < n; i++) {
         const gaussian_job *j = &jobs[i];
         const double error = fabs(o[i].mi - j->mi) / j->mi;
@@ -263,14 +261,13 @@ static bool add_checks(wm_summary *summary, const gaussian_job *jobs, const gaus
         snprintf(name, sizeof name, "tre_%s_error_%" PRId64,
                  j->method == GAUSSIAN_TRE ? "adam" : "convex", j->dim);
         if (j->method == GAUSSIAN_TRE)
-            reproduce_check(summary, &good, name, error, 0.03,
+            reproduce_check(out, name, error, 0.03,
                             "relative error of the telescope trained by Adam");
         else if (j->method == GAUSSIAN_CONVEX)
-            reproduce_check(summary, &good, name, error, 0.01,
+            reproduce_check(out, name, error, 0.01,
                             "relative error of the telescope fitted without Adam");
     }
-    wm_summary_text(summary, "verdict", good ? "trust" : "doubt");
-    return good;
+    reproduce_verdict(out);
 }
 
 wm_status reproduce_gaussian(reproduce_result *out, const reproduce_settings *settings,
@@ -288,19 +285,16 @@ wm_status reproduce_gaussian(reproduce_result *out, const reproduce_settings *se
     chosen = &presets[which];
     n = list_jobs(chosen, jobs);
     for (int i = 0; i < n; i++) {
-        char name[64], line[96];
+        char name[64];
 
         job_name(&jobs[i], name);
-        if (settings->sink && settings->sink->log) {
-            snprintf(line, sizeof line, "%d of %d: %s", i + 1, n, name);
-            settings->sink->log(settings->sink->ctx, WM_LOG_INFO, line);
-        }
+        reproduce_announce(settings->sink, i, n, name);
         if ((st = gaussian_run(&outcomes[i], &jobs[i], name, settings, err)))
             return st;
         add_row(out->summary, &jobs[i], &outcomes[i]);
     }
     wm_summary_real(out->summary, "truth", jobs[n - 1].mi);
-    out->doubt = !add_checks(out->summary, jobs, outcomes, n);
+    add_checks(out, jobs, outcomes, n);
     if ((st = fill_table(&out->table, jobs, outcomes, n, err)))
         return st;
     return draw(out, jobs, outcomes, n, err);

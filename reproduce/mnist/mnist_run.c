@@ -368,10 +368,8 @@ static wm_status fill_table(wm_table **out, const mnist_job *jobs, const mnist_o
 }
 
 /* AIS and RAISE must agree on the telescope's rows: else neither can be read. */
-static bool add_checks(wm_summary *s, const mnist_job *jobs, const mnist_outcome *o, int n)
+static void add_checks(reproduce_result *out, const mnist_job *jobs, const mnist_outcome *o, int n)
 {
-    bool good = true;
-
     for (int i = 0; i < n; i++) {
         const double gap = fabs(o[i].ais - o[i].raise);
         char name[64];
@@ -380,10 +378,9 @@ static bool add_checks(wm_summary *s, const mnist_job *jobs, const mnist_outcome
             continue;
         snprintf(name, sizeof name, "bracket_%s_%" PRId64 "%s", mnist_noise_name(jobs[i].noise),
                  jobs[i].bridges, jobs[i].x_space ? "_x" : "");
-        reproduce_check(s, &good, name, gap, 0.05, "AIS and RAISE, bits per dimension apart");
+        reproduce_check(out, name, gap, 0.05, "AIS and RAISE, bits per dimension apart");
     }
-    wm_summary_text(s, "verdict", good ? "trust" : "doubt");
-    return good;
+    reproduce_verdict(out);
 }
 
 /* All rows in turn. The noise of a row is that of the row of the noise before it; where that was
@@ -396,13 +393,10 @@ static wm_status run_jobs(const mnist_job *jobs, mnist_outcome *o, int n, const 
     wm_status st = WM_OK;
 
     for (int i = 0; i < n && !st; i++) {
-        char name[64], line[96];
+        char name[64];
 
         job_name(&jobs[i], p, name);
-        if (s->sink && s->sink->log) {
-            snprintf(line, sizeof line, "%d of %d: %s", i + 1, n, name);
-            s->sink->log(s->sink->ctx, WM_LOG_INFO, line);
-        }
+        reproduce_announce(s->sink, i, n, name);
         if ((int)jobs[i].noise != fitted) {
             const mnist_job base = job_of(p, jobs[i].noise, MNIST_NOISE);
             mnist_outcome first;
@@ -456,7 +450,7 @@ wm_status reproduce_mnist(reproduce_result *out, const reproduce_settings *setti
         if (settings->folder && !isnan(outcomes[i].ais))
             add_picture(out->summary, &jobs[i], name);
     }
-    out->doubt = !add_checks(out->summary, jobs, outcomes, n);
+    add_checks(out, jobs, outcomes, n);
     st = fill_table(&out->table, jobs, outcomes, n, err);
 done:
     free_data(&data);

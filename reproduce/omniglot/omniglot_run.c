@@ -265,26 +265,23 @@ static wm_status fill_table(wm_table **out, const omniglot_job *jobs, const omni
 }
 
 /* The telescope must find the information, and its representation must hold the characters. */
-static bool add_checks(wm_summary *s, const preset *p, const omniglot_job *jobs,
+static void add_checks(reproduce_result *out, const preset *p, const omniglot_job *jobs,
                        const omniglot_outcome *o, int n)
 {
-    bool good = true;
-
     for (int i = 0; i < n; i++) {
         char name[48];
 
         if (jobs[i].method != OMNIGLOT_TRE)
             continue;
         snprintf(name, sizeof name, "mi_%" PRId64, jobs[i].side * jobs[i].side);
-        reproduce_check(s, &good, name, fabs(o[i].mi.value / o[i].truth - 1),
+        reproduce_check(out, name, fabs(o[i].mi.value / o[i].truth - 1),
                         p->mi_limit[jobs[i].side - 1],
                         "the telescope's mutual information, its relative error");
         snprintf(name, sizeof name, "probe_%" PRId64, jobs[i].side * jobs[i].side);
-        reproduce_check(s, &good, name, 1 - o[i].probe.value, p->probe_limit,
+        reproduce_check(out, name, 1 - o[i].probe.value, p->probe_limit,
                         "characters that a linear probe reads wrongly off g(u)");
     }
-    wm_summary_text(s, "verdict", good ? "trust" : "doubt");
-    return good;
+    reproduce_verdict(out);
 }
 
 wm_status reproduce_omniglot(reproduce_result *out, const reproduce_settings *settings,
@@ -307,13 +304,10 @@ wm_status reproduce_omniglot(reproduce_result *out, const reproduce_settings *se
         (st = open_alphabets(&alphabets, p, settings, err)))
         return st;
     for (int i = 0; i < n; i++) {
-        char name[32], line[64];
+        char name[32];
 
         job_name(&jobs[i], name, sizeof name);
-        if (settings->sink && settings->sink->log) {
-            snprintf(line, sizeof line, "%d of %d: %s", i + 1, n, name);
-            settings->sink->log(settings->sink->ctx, WM_LOG_INFO, line);
-        }
+        reproduce_announce(settings->sink, i, n, name);
         if (i && jobs[i].side == 1 && jobs[i].method == OMNIGLOT_SINGLE &&
             jobs[i - 1].method == OMNIGLOT_TRE) /* one cell, one bridge: the same fit */
             outcomes[i] = outcomes[i - 1];
@@ -324,7 +318,7 @@ wm_status reproduce_omniglot(reproduce_result *out, const reproduce_settings *se
     wm_summary_text(out->summary, "units", "nats");
     for (int i = 0; i < n; i++)
         add_row(out->summary, &jobs[i], &outcomes[i]);
-    out->doubt = !add_checks(out->summary, p, jobs, outcomes, n);
+    add_checks(out, p, jobs, outcomes, n);
     if (!(st = fill_table(&out->table, jobs, outcomes, n, note, err)))
         st = omniglot_figure(out, jobs, outcomes, n, note, err);
 done:

@@ -313,11 +313,11 @@ static void add_row(wm_summary *summary, const peaked_results *r, int loss, int6
         wm_summary_integers(row, "p_chosen", r->chosen[loss][s], PEAKED_POWERS);
 }
 
-static bool fill_summary(wm_summary *summary, const peaked_results *r)
+static void fill_summary(reproduce_result *out, const peaked_results *r)
 {
+    wm_summary *summary = out->summary;
     wm_summary *truth = wm_summary_object(summary, "truth");
     const int64_t last = r->n_sizes - 1;
-    bool good = true;
 
     wm_summary_real(truth, "theta", theta_between(PEAKED_SD0, 1));
     wm_summary_real(truth, "kl_pq", -log(PEAKED_SD0) - 0.5 + 0.5 * PEAKED_SD0 * PEAKED_SD0);
@@ -328,8 +328,7 @@ static bool fill_summary(wm_summary *summary, const peaked_results *r)
                 add_row(summary, r, loss, s, r->cell[loss][s][method], method);
             add_row(summary, r, loss, s, r->held_out[loss][s], PEAKED_METHODS);
         }
-    reproduce_check(summary, &good, "tre_p7_logistic_n100", r->cell[PEAKED_LOGISTIC][1][7].mean,
-                    0.15,
+    reproduce_check(out, "tre_p7_logistic_n100", r->cell[PEAKED_LOGISTIC][1][7].mean, 0.15,
                     "mean error of theta from four bridges and 100 samples; about 0.10 can be had");
     for (int loss = 0; loss < PEAKED_LOSSES; loss++) {
         char name[64];
@@ -337,12 +336,11 @@ static bool fill_summary(wm_summary *summary, const peaked_results *r)
         snprintf(name, sizeof name, "tre_n100_beats_single_n%" PRId64 "_%s", r->sizes[last],
                  peaked_loss_names[loss]);
         reproduce_check(
-            summary, &good, name, r->cell[loss][1][7].mean, r->cell[loss][last][0].mean,
+            out, name, r->cell[loss][1][7].mean, r->cell[loss][last][0].mean,
             "error of the telescope (p = 7) with 100 samples, against that of the single "
             "ratio with the most");
     }
-    wm_summary_text(summary, "verdict", good ? "trust" : "doubt");
-    return good;
+    reproduce_verdict(out);
 }
 
 static wm_status fill_table(wm_table **out, const peaked_results *r, wm_error *err)
@@ -416,7 +414,7 @@ wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *sett
                  run_size(outcomes, settings, r->sizes[s], r->repeats[s], &progress, &done, err)) ||
             (st = summarise(r, s, outcomes, err)))
             goto done;
-    out->doubt = !fill_summary(out->summary, r);
+    fill_summary(out, r);
     if ((st = fill_table(&out->table, r, err)))
         goto done;
     st = peaked_figures(out, r, chosen->curve, settings->seed, err);

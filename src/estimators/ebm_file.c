@@ -238,17 +238,8 @@ static wm_status read_tensors(wm_ebm *e, const wmi_safetensors *f, wm_error *err
     n = own_tensors(e, &own, t);
     for (int i = 0; !st && i < n; i++)
         st = wmi_tensor_read(f, &t[i], (void *)t[i].data, err);
-    for (int64_t i = 0; !st && i < wmi_params_entries(e->noise_params); i++) {
-        const wmi_st_tensor p = wmi_tensor_of_param(e->noise_params, i, WMI_ST_F64, e->noise_theta);
-
-        st = wmi_tensor_read(f, &p, (void *)p.data, err);
-    }
-    for (int64_t i = 0; !st && i < wmi_params_entries(e->params); i++) {
-        const wmi_st_tensor p = wmi_tensor_of_param(e->params, i, WMI_ST_F32, e->theta);
-
-        st = wmi_tensor_read(f, &p, (void *)p.data, err);
-    }
-    if (!st)
+    if (!st && !(st = wmi_params_read(f, e->noise_params, WMI_ST_F64, e->noise_theta, err)) &&
+        !(st = wmi_params_read(f, e->params, WMI_ST_F32, e->theta, err)))
         unpack(e, &own);
     wmi_free(own.bridges);
     return st;

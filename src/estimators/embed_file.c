@@ -150,13 +150,9 @@ static wm_status read_tensors(wm_embed *e, const wmi_safetensors *f, wm_error *e
         return st;
     own_tensors(e, bridges, t);
     if (!(st = wmi_tensor_read(f, &t[0], e->blocks, err)) &&
-        !(st = wmi_tensor_read(f, &t[1], bridges, err)))
+        !(st = wmi_tensor_read(f, &t[1], bridges, err)) &&
+        !(st = wmi_params_read(f, e->params, WMI_ST_F32, e->theta, err)))
         unpack(e, bridges);
-    for (int64_t i = 0; !st && i < wmi_params_entries(e->params); i++) {
-        const wmi_st_tensor p = wmi_tensor_of_param(e->params, i, WMI_ST_F32, e->theta);
-
-        st = wmi_tensor_read(f, &p, e->theta + wmi_params_entry(e->params, i)->offset, err);
-    }
     wmi_free(bridges);
     return st;
 }

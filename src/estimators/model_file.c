@@ -97,3 +97,16 @@ wmi_st_tensor wmi_tensor_of_param(const wmi_params *params, int64_t i, wmi_st_dt
     t.data = (const char *)theta + (size_t)e->offset * wmi_st_dtype_size(type);
     return t;
 }
+
+wm_status wmi_params_read(const wmi_safetensors *f, const wmi_params *params, wmi_st_dtype type,
+                          void *theta, wm_error *err)
+{
+    wm_status st = WM_OK;
+
+    for (int64_t i = 0; !st && i < wmi_params_entries(params); i++) {
+        const wmi_st_tensor like = wmi_tensor_of_param(params, i, type, theta);
+
+        st = wmi_tensor_read(f, &like, (void *)like.data, err);
+    }
+    return st;
+}

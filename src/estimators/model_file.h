@@ -30,5 +30,8 @@ WM_MUST_CHECK wm_status wmi_tensor_read(const wmi_safetensors *f, const wmi_st_t
  * type. */
 wmi_st_tensor wmi_tensor_of_param(const wmi_params *params, int64_t i, wmi_st_dtype type,
                                   const void *theta);
+/* All parameters of a table from a file, into the flat vector theta of `type`. */
+WM_MUST_CHECK wm_status wmi_params_read(const wmi_safetensors *f, const wmi_params *params,
+                                        wmi_st_dtype type, void *theta, wm_error *err);
 
 #endif

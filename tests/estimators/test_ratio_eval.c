@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/fail.h"
 #include "estimators/ratio_impl.h"
+#include "mixed_study.h"
 #include "scratch.h"
 #include "waymark/study.h"
 
@@ -233,30 +234,12 @@ static void rows_far_outside_are_counted(void **state)
 static void mixed_columns_are_looked_at(void **state)
 {
     const int before = omp_get_max_threads();
-    FILE *f = fopen(scratch("t.csv"), "w");
+    wm_study *study = mixed_study("x,c", "abc", true);
     double rows[2 * 400], log_r[400];
-    wm_schema *schema;
-    wm_study_opts o;
-    wm_study *study;
-    wm_data *t;
     wm_scorer *s;
     wm_error err;
 
     (void)state;
-    assert_non_null(f);
-    fputs("x,c\n", f);
-    for (int i = 0; i < 200; i++)
-        fprintf(f, "%d.5,%c\n", (i * 37) % 101, "abc"[i % 3]);
-    fclose(f);
-    assert_ok(wm_schema_new(&schema, &err), err);
-    assert_ok(wm_data_read(&t, scratch("t.csv"), schema, NULL, &err), err);
-    wm_study_opts_init(&o);
-    o.models[0] = WM_RATIO_LINEAR;
-    o.n_models = 1;
-    o.bridges = 2;
-    o.folds = 2;
-    o.by_rank = true;
-    assert_ok(wm_study_run(&study, t, t, schema, &o, &err), err);
     omp_set_num_threads(2);
     assert_ok(wm_scorer_new(&s, wm_study_ratio(study), &err), err);
     for (int i = 0; i < 400; i++) {
@@ -275,8 +258,6 @@ static void mixed_columns_are_looked_at(void **state)
     omp_set_num_threads(before);
     wm_scorer_free(s);
     wm_study_free(study);
-    wm_data_free(t);
-    wm_schema_free(schema);
 }
 
 static void memory_that_runs_out_is_told(void **state)

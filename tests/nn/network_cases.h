@@ -107,7 +107,7 @@ static inline double draw(const wmi_param_entry *e, int64_t i)
 {
     const char *slash = strrchr(e->name, '/'), *last = slash ? slash + 1 : e->name;
     const int64_t *dim = e->shape.dim;
-    const double v = nn_uniform(e->name, i);
+    const double v = named_uniform(e->name, i);
 
     if (!strcmp(last, "w") && e->shape.rank == 2)
         return v * sqrt(6 / (double)(dim[0] + dim[1]));
@@ -136,14 +136,14 @@ static inline void draw_all(nn_run *r, const wmi_model *model)
             nn_set(r->dtype, r->theta, e->offset + i, draw(e, i));
     }
     for (int64_t i = 0; i < r->x->n; i++)
-        nn_set(r->dtype, r->in_x, i, 1.8 * nn_uniform("x", i));
+        nn_set(r->dtype, r->in_x, i, 1.8 * named_uniform("x", i));
     for (int64_t i = 0; r->u && i < r->u->n; i++)
-        nn_set(r->dtype, r->in_u, i, 1.8 * nn_uniform("u", i));
+        nn_set(r->dtype, r->in_u, i, 1.8 * named_uniform("u", i));
     for (int64_t i = 0; i < r->m * r->n; i++)
-        nn_set(r->dtype, r->in_t, i, nn_uniform("t", i));
+        nn_set(r->dtype, r->in_t, i, named_uniform("t", i));
     for (int64_t i = 0; r->knots && i < r->dim_x * per_column; i++)
         nn_set(r->dtype, r->knots, i,
-               -1.5 + step * ((double)(i % per_column) - 3 + 0.3 * nn_uniform("knots", i)));
+               -1.5 + step * ((double)(i % per_column) - 3 + 0.3 * named_uniform("knots", i)));
 }
 
 #endif

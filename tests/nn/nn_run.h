@@ -1,5 +1,5 @@
 /* nn_run.h - a bridge model made ready to run, for the tests of this room: table, graph, program
- * and flat vectors, and numbers that make_reference.py can make as well. */
+ * and flat vectors. */
 #ifndef WM_TESTS_NN_RUN_H
 #define WM_TESTS_NN_RUN_H
 
@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "check.h"
 #include "engine/program.h"
+#include "named_numbers.h"
 #include "nn/bridge_model.h"
 
 typedef struct nn_run {
@@ -33,24 +34,6 @@ static inline void nn_set(wmi_dtype dtype, void *v, int64_t i, double value)
         ((float *)v)[i] = (float)value;
     else
         ((double *)v)[i] = value;
-}
-
-/* FNV-1a of the name, mixed with the index by MurmurHash3's finaliser. */
-static inline uint32_t nn_hash(const char *name, uint32_t i)
-{
-    uint32_t h = 2166136261u;
-
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    h ^= i * 0x9E3779B1u;
-    h = (h ^ h >> 16) * 0x85EBCA6Bu;
-    h = (h ^ h >> 13) * 0xC2B2AE35u;
-    return h ^ h >> 16;
-}
-
-static inline double nn_uniform(const char *name, int64_t i) /* in [-1, 1) */
-{
-    return (double)(nn_hash(name, (uint32_t)i) >> 8) / 8388608.0 - 1;
 }
 
 /* Table, graph, program with loss sum t s: n rows for each bridge, or n rows for all. theta starts

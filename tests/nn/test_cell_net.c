@@ -27,7 +27,7 @@ static void set_model(wmi_model *model, bool join)
 static void fill(double *x, const char *name, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        x[i] = nn_uniform(name, i);
+        x[i] = named_uniform(name, i);
 }
 
 /* Where pixel j of cell `cell` stands in a row. */
@@ -94,13 +94,13 @@ static void compare_codes_and_cells(bool join)
     set_model(&model, join);
     nn_open(&rows, &model, WMI_F64, WMI_ROWS_GROUPED, ROWS, N_U);
     for (int64_t i = 0; i < wmi_params_count(rows.params); i++)
-        ((double *)rows.theta)[i] += 0.3 * nn_uniform("theta", i);
+        ((double *)rows.theta)[i] += 0.3 * named_uniform("theta", i);
     fill(ends, "ends", ENDS * DIM);
     fill(rows.in_u, "u", N_U * DIM);
     fill(rows.in_t, "t", M * ROWS);
     for (int64_t i = 0; i < M * ROWS; i++)
         for (int64_t c = 0; c < CELLS; c++) {
-            const int64_t end = (int64_t)(nn_hash("end", (uint32_t)(i * CELLS + c)) % ENDS);
+            const int64_t end = (int64_t)(named_hash("end", (uint32_t)(i * CELLS + c)) % ENDS);
             /* A cell may even come from another place. */
             const int64_t from = i == 0 ? CELLS - 1 - c : c;
 
@@ -145,7 +145,7 @@ static void a_cell_sees_no_other(void **state)
     set_model(&model, true);
     nn_open(&r, &model, WMI_F64, WMI_ROWS_SHARED, 1, 1);
     for (int64_t i = 0; i < wmi_params_count(r.params); i++)
-        ((double *)r.theta)[i] += 0.3 * nn_uniform("theta", i);
+        ((double *)r.theta)[i] += 0.3 * named_uniform("theta", i);
     for (int64_t c = 0; c < CELLS; c++)
         for (int64_t i = 0; i < 5 * 7 && c != SEEN; i++)
             nn_set_param(&r, "separable/f/join/w", c * 35 + i, 0);

@@ -9,7 +9,7 @@ static void open_terms(nn_run *r, wmi_model *model, unsigned terms, int64_t m, i
     model->terms = terms;
     nn_open(r, model, WMI_F64, WMI_ROWS_GROUPED, n, 0);
     for (int64_t i = 0; i < r->x->n; i++)
-        nn_set(WMI_F64, r->in_x, i, s * nn_uniform("x", i));
+        nn_set(WMI_F64, r->in_x, i, s * named_uniform("x", i));
 }
 
 static void set_knots(nn_run *r, const wmi_model *model) /* uniform, domain [-1, 1] */
@@ -38,7 +38,7 @@ static void heads_start_at_ratio_one(void **state)
         model.quadratic = wmi_head_quadratic(quadratic[c].kind, c != 0);
         nn_open(&r, &model, WMI_F64, WMI_ROWS_GROUPED, 3, 0);
         for (int64_t i = 0; i < r.x->n; i++)
-            nn_set(WMI_F64, r.in_x, i, nn_uniform("x", i));
+            nn_set(WMI_F64, r.in_x, i, named_uniform("x", i));
         nn_forward(&r);
         for (int64_t j = 0; j < 6; j++) {
             double square = 0;
@@ -64,9 +64,9 @@ static void heads_start_at_ratio_one(void **state)
     model.separable.g.kind = model.separable.f.kind = WMI_BODY_NONE;
     nn_open(&r, &model, WMI_F64, WMI_ROWS_GROUPED, 3, 3);
     for (int64_t i = 0; i < r.x->n; i++)
-        nn_set(WMI_F64, r.in_x, i, nn_uniform("x", i));
+        nn_set(WMI_F64, r.in_x, i, named_uniform("x", i));
     for (int64_t i = 0; i < r.u->n; i++)
-        nn_set(WMI_F64, r.in_u, i, nn_uniform("u", i));
+        nn_set(WMI_F64, r.in_u, i, named_uniform("u", i));
     nn_forward(&r);
     for (int64_t j = 0; j < 6; j++) {
         assert_near(nn_score(&r, j / 3, j % 3), 0, 5 * 0.025);
@@ -121,7 +121,7 @@ static void u_may_stand_in_the_row_of_v(void **state)
     assert_ok(wmi_model_declare(params, "", &model, &err), err);
     assert_ok(wmi_alloc(&theta, wmi_params_count(params), sizeof *theta, "theta", &err), err);
     for (int64_t i = 0; i < wmi_params_count(params); i++)
-        theta[i] = nn_uniform("theta", i);
+        theta[i] = named_uniform("theta", i);
     const double *w = theta + wmi_params_find(params, "separable/head/w")->offset;
     const double *c = theta + wmi_params_find(params, "c")->offset;
 
@@ -145,7 +145,7 @@ static void u_may_stand_in_the_row_of_v(void **state)
         double *x = in;
 
         for (int64_t i = 0; i < dim[0] * dim[1]; i++)
-            x[i] = nn_uniform("x", i);
+            x[i] = named_uniform("x", i);
         assert_ok(wmi_program_forward(program, &err), err);
         const double *score = wmi_program_value(program, out);
 
@@ -223,9 +223,9 @@ static void semi_definite_head_is_bounded(void **state)
         model.quadratic = wmi_head_quadratic(kind, false);
         nn_open(&r, &model, WMI_F64, WMI_ROWS_GROUPED, N, 0);
         for (int64_t i = 0; i < M * D * D; i++)
-            nn_set_param(&r, "quadratic/a", i, 3 * nn_uniform("a", i));
+            nn_set_param(&r, "quadratic/a", i, 3 * named_uniform("a", i));
         for (int64_t i = 0; i < r.x->n; i++)
-            nn_set(WMI_F64, r.in_x, i, 100 * nn_uniform("x", i));
+            nn_set(WMI_F64, r.in_x, i, 100 * named_uniform("x", i));
         for (int64_t k = 0; k < M; k++)
             nn_set_param(&r, "c", k, (double)k);
         nn_forward(&r);
@@ -244,11 +244,11 @@ static void semi_definite_head_is_bounded(void **state)
 
         open_terms(&r, &model, WMI_TERM_QUADRATIC, 1, D, 2, 0);
         for (int64_t i = 0; i < D * D; i++)
-            nn_set_param(&r, "quadratic/a", i, nn_uniform("a", i));
+            nn_set_param(&r, "quadratic/a", i, named_uniform("a", i));
         for (int64_t i = 0; i < D; i++) {
-            nn_set_param(&r, "quadratic/w", i, nn_uniform("w", i));
-            nn_set(WMI_F64, r.in_x, i, sign * 1e5 * nn_uniform("x", i));
-            nn_set(WMI_F64, r.in_x, D + i, sign * 1e6 * nn_uniform("x", i));
+            nn_set_param(&r, "quadratic/w", i, named_uniform("w", i));
+            nn_set(WMI_F64, r.in_x, i, sign * 1e5 * named_uniform("x", i));
+            nn_set(WMI_F64, r.in_x, D + i, sign * 1e6 * named_uniform("x", i));
         }
         nn_forward(&r);
         assert_true(nn_score(&r, 0, 0) < 0);
@@ -268,7 +268,7 @@ static void additive_head_has_flat_tails(void **state)
     open_terms(&r, &model, WMI_TERM_ADDITIVE, 1, 1, 5, 0);
     set_knots(&r, &model);
     for (int64_t i = 0; i < model.bases; i++)
-        nn_set_param(&r, "additive/coef", i, nn_uniform("coef", i));
+        nn_set_param(&r, "additive/coef", i, named_uniform("coef", i));
     for (int64_t j = 0; j < 5; j++)
         nn_set(WMI_F64, r.in_x, j, (const double[]){-1e3, -1, 0.1, 1, 1e3}[j]);
     nn_forward(&r);
@@ -307,7 +307,7 @@ static void quadratic_head_holds_the_gaussian_truth(void **state)
     nn_open(&r, &model, WMI_F64, WMI_ROWS_GROUPED, N, 0);
     assert_int_equal(wmi_params_entries(r.params), 2); /* A and c: no linear term in the paper */
     for (int64_t i = 0; i < r.x->n; i++)
-        nn_set(WMI_F64, r.in_x, i, 2 * nn_uniform("x", i));
+        nn_set(WMI_F64, r.in_x, i, 2 * named_uniform("x", i));
     for (int64_t k = 0; k < M; k++) {
         const double v0 = 1 - rho[k] * rho[k], v1 = 1 - rho[k + 1] * rho[k + 1];
         const double diag = 0.5 * (1 / v0 - 1 / v1), off = 0.5 * (rho[k + 1] / v1 - rho[k] / v0);

@@ -76,7 +76,7 @@ static double error_of_line(const nn_run *r, FILE *f, const char *name)
     worst = fmax(fabs(sum - want_sum), fabs(sqrt(norm) - want_norm)) / scale;
     snprintf(sample, sizeof sample, "%s?", name);
     for (int64_t j = 0; j < stored; j++) {
-        const int64_t i = stored == count ? j : nn_hash(sample, (uint32_t)j) % count;
+        const int64_t i = stored == count ? j : named_hash(sample, (uint32_t)j) % count;
         double want, error;
 
         assert_int_equal(fscanf(f, "%lf", &want), 1);
@@ -239,7 +239,7 @@ static void pairs_are_the_model_at_each_pair(void **state)
     model.separable.f.mlp.out = 6; /* W is not square */
     nn_open(&one, &model, WMI_F64, WMI_ROWS_GROUPED, N * N, N * N);
     for (int64_t i = 0; i < wmi_params_count(one.params); i++)
-        nn_set(WMI_F64, one.theta, i, nn_uniform("theta", i));
+        nn_set(WMI_F64, one.theta, i, named_uniform("theta", i));
     assert_ok(wmi_graph_new(&g, WMI_F64, one.params, &err), err);
     u = wmi_input(g, "u", 2, (int64_t[]){N, DU});
     x = wmi_input(g, "x", 2, (int64_t[]){N, DX});
@@ -253,9 +253,9 @@ static void pairs_are_the_model_at_each_pair(void **state)
     assert_ok(wmi_program_input(program, "x", &at, &err), err);
     in_x = at;
     for (int64_t i = 0; i < N * DU; i++)
-        in_u[i] = nn_uniform("u", i);
+        in_u[i] = named_uniform("u", i);
     for (int64_t i = 0; i < N * DX; i++)
-        in_x[i] = nn_uniform("x", i);
+        in_x[i] = named_uniform("x", i);
     for (int64_t i = 0; i < N; i++)
         for (int64_t j = 0; j < N; j++) {
             for (int64_t c = 0; c < DU; c++)

@@ -15,33 +15,20 @@ for z, log_det and the gradients of the loss sum t z + sum log_det, of x and of 
 entries, sum and norm of all, and the first KEPT of them.
 """
 import os
+import sys
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from named_numbers import uniform
 
 torch.set_default_dtype(torch.float64)
 KEPT = 12
 
 
 # ---- numbers that both sides can make ----
-
-def hash32(name, count):
-    """FNV-1a of the name, mixed with the index by MurmurHash3's finaliser."""
-    h = 2166136261
-    for byte in name.encode():
-        h = ((h ^ byte) * 16777619) % 2**32
-    with np.errstate(over="ignore"):
-        k = np.uint32(h) ^ (np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B1))
-        k = (k ^ (k >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-        k = (k ^ (k >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-        return k ^ (k >> np.uint32(16))
-
-
-def uniform(name, count):
-    """In [-1, 1), multiples of 2^-23."""
-    return (hash32(name, count) >> np.uint32(8)).astype(np.float64) / 2**23 - 1
-
 
 def draw(name, shape):
     """A parameter by its last name; magnitudes that keep activations near 1 and every term alive."""

@@ -7,30 +7,13 @@
 #include <string.h>
 
 #include "flow_run.h"
+#include "named_numbers.h"
 
 /* ---- numbers that both sides can make ---- */
 
-/* FNV-1a of the name, mixed with the index by MurmurHash3's finaliser. */
-static uint32_t hash32(const char *name, uint32_t i)
-{
-    uint32_t h = 2166136261u;
-
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    h ^= i * 0x9E3779B1u;
-    h = (h ^ h >> 16) * 0x85EBCA6Bu;
-    h = (h ^ h >> 13) * 0xC2B2AE35u;
-    return h ^ h >> 16;
-}
-
-static double uniform(const char *name, int64_t i) /* in [-1, 1) */
-{
-    return (double)(hash32(name, (uint32_t)i) >> 8) / 8388608.0 - 1;
-}
-
 static double draw(const wmi_param_entry *e, int64_t i)
 {
-    const double v = uniform(e->name, i);
+    const double v = named_uniform(e->name, i);
     const char *last = strrchr(e->name, '/') + 1;
     const int64_t out = e->shape.dim[e->shape.rank - 1];
 
@@ -116,9 +99,9 @@ static void compare(const char *file, const wmi_noise_opts *o, int64_t n, wmi_dt
     flow_to_float(&r);
     flow_map_open(&m, &r, dtype, n, false, dtype == WMI_F64);
     for (int64_t i = 0; i < n * o->dim; i++) {
-        flow_put(&m, m.in, i, 3 * uniform("x", i));
+        flow_put(&m, m.in, i, 3 * named_uniform("x", i));
         if (m.t)
-            flow_put(&m, m.t, i, uniform("t", i));
+            flow_put(&m, m.t, i, named_uniform("t", i));
     }
     if (m.t)
         assert_ok(wmi_program_backward(m.program, &err), err);

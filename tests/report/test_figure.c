@@ -6,40 +6,12 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "listener.h"
 #include "scratch.h"
 #include "waymark/report.h"
 
 static const double x[] = {10, 100, 1000}, y[] = {0.5, NAN, 0.05}, lo[] = {0.4, 0.1, 0.04},
                     hi[] = {0.6, 0.3, 0.06};
-
-typedef struct listener {
-    int lines;
-    char text[512];
-} listener;
-
-static void hear(void *ctx, wm_log_level level, const char *text)
-{
-    listener *l = ctx;
-
-    (void)level;
-    l->lines++;
-    snprintf(l->text, sizeof l->text, "%s", text);
-}
-
-static wm_sink sink_to(listener *l)
-{
-    wm_sink sink;
-
-    wm_sink_init(&sink);
-    sink.ctx = l;
-    sink.log = hear;
-    return sink;
-}
-
-static bool have_gnuplot(void)
-{
-    return system("gnuplot --version >/dev/null 2>&1") == 0; /* NOLINT: a command of our own */
-}
 
 /* Texts with all that means something to gnuplot or to CSV. */
 static wm_figure *awkward(const char *name)

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "listener.h"
 #include "scratch.h"
 #include "waymark/report.h"
 
@@ -48,31 +49,14 @@ static void put_run(void)
     put("run/summary.json", summary);
 }
 
-typedef struct heard {
-    int lines;
-    char text[512];
-} heard;
-
-static void hear(void *ctx, wm_log_level level, const char *text)
-{
-    heard *h = ctx;
-
-    (void)level;
-    h->lines++;
-    snprintf(h->text, sizeof h->text, "%s", text);
-}
-
 /* The page of scratch/run. */
-static const char *page(wm_report_info *info, heard *h)
+static const char *page(wm_report_info *info, listener *h)
 {
+    const wm_sink sink = sink_to(h);
     static char *text;
     wm_error err = {0};
-    wm_sink sink;
     size_t n;
 
-    wm_sink_init(&sink);
-    sink.ctx = h;
-    sink.log = hear;
     assert_ok(wm_report_write(info, scratch("run"), scratch("page.html"), h ? &sink : NULL, &err),
               err);
     wmi_free(text);
@@ -157,7 +141,7 @@ static void verdicts_have_their_words(void **state)
 static void figures_stand_with_their_numbers(void **state)
 {
     wm_report_info info;
-    heard h = {0};
+    listener h = {0};
     const char *text;
 
     (void)state;
@@ -189,7 +173,7 @@ static void figures_stand_with_their_numbers(void **state)
 static void a_figure_that_cannot_be_shown_is_named(void **state)
 {
     wm_report_info info;
-    heard h = {0};
+    listener h = {0};
     const char *text;
 
     (void)state;
@@ -219,7 +203,7 @@ static const char small_png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x3c\0\0\0\x
 static void pictures_stand_with_their_words(void **state)
 {
     wm_report_info info;
-    heard h = {0};
+    listener h = {0};
     const char *text;
 
     (void)state;
@@ -249,7 +233,7 @@ static void pictures_stand_with_their_words(void **state)
 static void a_picture_that_cannot_be_shown_is_named(void **state)
 {
     wm_report_info info;
-    heard h = {0};
+    listener h = {0};
     const char *text;
 
     (void)state;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/file.h"
+#include "listener.h"
 #include "scratch.h"
 #include "waymark/report.h"
 
@@ -12,35 +13,13 @@ enum { SIDE = 40 };
 
 static double z[SIDE * SIDE];
 
-typedef struct listener {
-    int lines;
-    char text[512];
-} listener;
-
-static void hear(void *ctx, wm_log_level level, const char *text)
-{
-    listener *l = ctx;
-
-    (void)level;
-    l->lines++;
-    snprintf(l->text, sizeof l->text, "%s", text);
-}
-
-static bool have_gnuplot(void)
-{
-    return system("gnuplot --version >/dev/null 2>&1") == 0; /* NOLINT: a command of our own */
-}
-
 /* Writes f as scratch/f/NAME, without a word from gnuplot, and frees it. */
 static void draw(wm_figure *f)
 {
     listener l = {0};
+    const wm_sink sink = sink_to(&l);
     wm_error err = {0};
-    wm_sink sink;
 
-    wm_sink_init(&sink);
-    sink.ctx = &l;
-    sink.log = hear;
     assert_ok(wm_figure_write(f, scratch("f"), &sink, &err), err);
     wm_figure_free(f);
     if (l.lines && have_gnuplot())
