@@ -96,12 +96,31 @@ class Frame(unittest.TestCase):
         done = run(PROBE, "pair")
         self.assertEqual(done.returncode, 2)
         self.assertIn("  pair two  the second", done.stderr)
-        done = run(PROBE, "pair", "three")
+        done = run(PROBE, "pair", "seven")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no 'three'; one of these is needed", done.stderr)
-        done = run(PROBE, "help", "pair")
-        self.assertEqual(done.returncode, 0)
-        self.assertIn("pair one", done.stdout)
+        self.assertIn("no 'seven'; one of these is needed", done.stderr)
+        self.assertIn("no 'twoo', did you mean 'two'?", run(PROBE, "pair", "twoo").stderr)
+        for words in (["help", "pair"], ["pair", "--help"], ["pair", "-h"], ["pair", "help"]):
+            done = run(PROBE, *words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+            self.assertIn("Usage: waymark pair COMMAND", done.stdout)
+            self.assertIn("  pair one  the first", done.stdout)
+
+    def test_a_command_knows_those_that_go_on_from_it(self):
+        text = run(WAYMARK, "data", "--help").stdout
+        for name in ("data mnist", "data omniglot", "data glyphs"):
+            self.assertIn(f"\n  {name} ", text)
+        self.assertIn("\n  embed fit ", run(WAYMARK, "help", "embed").stdout)
+        for words, meant in ((["data", "mnits"], "data mnist"), (["embed", "fitt", "u", "v"], "embed fit"),
+                             (["data", "omniglto", "--from", "x"], "data omniglot")):
+            done = run(WAYMARK, *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"Did you mean `waymark {meant}`?\n", done.stderr)
+
+    def test_options_come_after_the_command(self):
+        done = run(WAYMARK, "--seed", "3", "version")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("waymark: --seed: the command comes first", done.stderr)
 
     def test_arguments_are_counted(self):
         done = run(PROBE, "probe")
