@@ -22,6 +22,7 @@ typedef struct ebm_opts {
     } stage[WM_EBM_STAGES];
     int64_t check_steps, check_chains;
     double checkpoint;
+    read_flags read;
 } ebm_opts;
 
 static const char *const noise_names[] = {"gaussian", "copula", "flow", NULL};
@@ -249,6 +250,7 @@ static const opt_row rows[] = {
      .help = "of it",
      .lo = 2,
      .hi = 1e6},
+    FILE_ROWS(ebm_opts, read),
     {.kind = OPT_HEADING, .help = "Going on"},
     CHECKPOINT_ROW(ebm_opts, checkpoint),
     {0},
@@ -578,8 +580,9 @@ static wm_status run(cli_call *call, wm_error *err)
     int n;
     wm_status st;
 
-    if ((st = make_opts(&o, call, err)) || (st = ebm_read(&data, call->args[0], call, err)) ||
-        (f->valid && (st = ebm_read(&valid, f->valid, call, err))) ||
+    if ((st = make_opts(&o, call, err)) ||
+        (st = ebm_read(&data, call->args[0], &f->read, call, err)) ||
+        (f->valid && (st = ebm_read(&valid, f->valid, &f->read, call, err))) ||
         (f->noise_from && (st = ebm_open(&noise, f->noise_from, err))))
         goto done;
     o.noise_of = noise;
@@ -617,10 +620,9 @@ static wm_status run(cli_call *call, wm_error *err)
     add_summary(call, e, &info, checked ? &ais : NULL, checks, n);
     if (cli_shows_tables(call) && (st = print_result(e, &info, checks, n, err)))
         goto done;
-    if (!(st = cli_publish(call, err)) &&
-        !(st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), wm_data_count(data),
-                              err)))
-        st = ebm_publish(call, err);
+    if (!(st = cli_publish(call, err)))
+        st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), wm_data_count(data),
+                            err);
 done:
     wm_ebm_free(e);
     wm_ebm_free(noise);

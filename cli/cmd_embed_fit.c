@@ -496,10 +496,8 @@ static wm_status run(cli_call *call, wm_error *err)
     n = make_checks(checks, &r);
     add_summary(call, &r, &pairs);
     add_checks(call, checks, n);
-    if ((cli_shows_tables(call) && (st = print_result(call, &r, &pairs, checks, n, err))) ||
-        (st = cli_publish(call, err)))
-        goto done;
-    st = study_page(call, err);
+    if (cli_shows_tables(call))
+        st = print_result(call, &r, &pairs, checks, n, err);
 done:
     free(r.by_bridge);
     wm_embed_free(e);

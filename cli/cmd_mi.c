@@ -281,10 +281,9 @@ static wm_status run(cli_call *call, wm_error *err)
         goto done;
     summarise(&r, call, &info);
     if ((cli_shows_tables(call) && (st = show(&r, call, &info, err))) ||
-        (st = study_save(call, r.study, err)) || (st = cli_publish(call, err)) ||
-        (st = study_figures(call, r.study, r.joint, NULL, r.schema, err)))
+        (st = study_save(call, r.study, err)) || (st = cli_publish(call, err)))
         goto done;
-    st = study_page(call, err);
+    st = study_figures(call, r.study, r.joint, NULL, r.schema, err);
 done:
     free_run(&r);
     return st;

@@ -83,7 +83,6 @@ static void defaults(void *opts)
 /* Table, summary, figures, page, in this order: gnuplot must not cost the result. */
 static wm_status publish(cli_call *call, const reproduce_result *result, wm_error *err)
 {
-    const char *page;
     wm_status st;
 
     if (cli_shows_tables(call) && (st = wm_table_print(result->table, stdout, err)))
@@ -93,9 +92,7 @@ static wm_status publish(cli_call *call, const reproduce_result *result, wm_erro
     for (int i = 0; call->run && i < result->n_figures; i++)
         if ((st = wm_run_folder_figure(call->run, result->figures[i], call->sink, err)))
             return st;
-    if ((st = wm_run_folder_path(&page, call->run, "report.html", err)) || !page)
-        return st;
-    return wm_report_write(NULL, call->common->out, page, call->sink, err);
+    return WM_OK;
 }
 
 static wm_status run(cli_call *call, reproduce_experiment *experiment, wm_error *err)

@@ -60,7 +60,7 @@ static const struct {
       AT(overwrite),
       .help = "replace the run in DIR",
       .transient = true}},
-    {CLI_TIME,
+    {CLI_TIME | CLI_TIMER,
      {.kind = OPT_DURATION,
       .name = "time-limit",
       AT(time_limit),
@@ -237,6 +237,16 @@ wm_status cli_publish(cli_call *call, wm_error *err)
     return call->common->json ? wm_summary_print(call->summary, stdout, err) : WM_OK;
 }
 
+static wm_status write_page(cli_call *call, wm_error *err)
+{
+    const char *page;
+    wm_status st;
+
+    if ((st = wm_run_folder_path(&page, call->run, "report.html", err)) || !page)
+        return st;
+    return wm_report_write(NULL, call->common->out, page, call->sink, err);
+}
+
 wm_status cli_model_path(char path[CLI_PATH_SIZE], const char *given, const char *maker,
                          wm_error *err)
 {
@@ -334,10 +344,14 @@ static int run_command(const invocation *v)
     sink = progress_sink(&words);
     call.sink = &sink;
     interrupt_install(v->common.quiet);
+    if (c->common & CLI_TIMER && v->common.time_limit > 0)
+        interrupt_after(v->common.time_limit);
     if (!(st = start_summary(&call, c, &err)) && !(st = open_run(&call, v, &err)))
         st = c->run(&call, &err);
     if (!st && !call.published)
         st = cli_publish(&call, &err);
+    if (!st)
+        st = write_page(&call, &err);
     progress_clear(&words);
     if (st == WM_EINTERRUPTED && !v->common.quiet)
         fprintf(stderr, "waymark %s: stopped%s%s\n", c->name, *err.text ? ": " : "", err.text);
@@ -345,7 +359,10 @@ static int run_command(const invocation *v)
         fprintf(stderr, "waymark %s: %s\n", c->name, *err.text ? err.text : wm_status_text(st));
     if (st && call.usage)
         print_hint(v);
-    wm_run_folder_close(call.run);
+    if (st && st != WM_EINTERRUPTED)
+        wm_run_folder_discard(call.run);
+    else
+        wm_run_folder_close(call.run);
     wm_summary_free(call.summary);
     if (st)
         return call.usage ? CLI_USAGE : CLI_FAILED;

@@ -10,16 +10,15 @@
 
 const char *const walk_kernel_names[] = {"nuts", "hmc", "mala", NULL};
 
-wm_status ebm_read(wm_data **out, const char *path, const cli_call *call, wm_error *err)
+wm_status ebm_read(wm_data **out, const char *path, const read_flags *read, const cli_call *call,
+                   wm_error *err)
 {
+    wm_read_opts o = read_opts(read, call->sink);
     wm_schema *schema = NULL;
-    wm_read_opts o;
     wm_status st;
 
     *out = NULL;
-    wm_read_opts_init(&o);
     o.continuous = "all";
-    o.sink = call->sink;
     if (!(st = wm_schema_new(&schema, err)))
         st = wm_data_read(out, path, schema, &o, err);
     wm_schema_free(schema);
@@ -54,17 +53,6 @@ wm_status ebm_image_shape(bool *found, int64_t shape[3], const char *path, wm_er
     *found = rank >= 2;
     wm_reader_close(r);
     return WM_OK;
-}
-
-wm_status ebm_publish(cli_call *call, wm_error *err)
-{
-    const char *path;
-    wm_status st;
-
-    if ((!call->published && (st = cli_publish(call, err))) ||
-        (st = wm_run_folder_path(&path, call->run, "report.html", err)) || !path)
-        return st;
-    return wm_report_write(NULL, call->common->out, path, call->sink, err);
 }
 
 double ebm_bits(const wm_ebm_info *info, double loglik)

@@ -3,12 +3,12 @@
 #ifndef WM_CLI_EBM_RUN_H
 #define WM_CLI_EBM_RUN_H
 
-#include "command.h"
+#include "estimate.h"
 #include "waymark/ebm.h"
 
 /* Rows of a file, every column a number. */
-WM_MUST_CHECK wm_status ebm_read(wm_data **out, const char *path, const cli_call *call,
-                                 wm_error *err);
+WM_MUST_CHECK wm_status ebm_read(wm_data **out, const char *path, const read_flags *read,
+                                 const cli_call *call, wm_error *err);
 /* The shape of a file's rows, if they are images by the axes of their array: height, width and
  * channels; false where they are not, or that cannot be told without reading a pipe. */
 WM_MUST_CHECK wm_status ebm_image_shape(bool *found, int64_t shape[3], const char *path,
@@ -21,8 +21,6 @@ WM_MUST_CHECK wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err)
  */
 WM_MUST_CHECK wm_status ebm_draw_plane(const cli_call *call, const wm_ebm *e, const char *name,
                                        const double *x, int64_t n, wm_error *err);
-/* The summary, and with a run folder its page: the last thing that these commands do. */
-WM_MUST_CHECK wm_status ebm_publish(cli_call *call, wm_error *err);
 
 /* Bits per dimension of a mean log-likelihood in nats. */
 double ebm_bits(const wm_ebm_info *info, double loglik);
@@ -70,7 +68,7 @@ WM_MUST_CHECK wm_status walk_opts(wm_ebm_walk *out, const walk_flags *f, cli_cal
          .name = "kernel",                                                                         \
          .at = offsetof(T, F.kernel),                                                              \
          .arg = "NAME",                                                                            \
-         .help = "how chains move: nuts, hmc or mala",                                             \
+         .help = "how chains move",                                                                \
          .choices = walk_kernel_names},                                                            \
         {.kind = OPT_INTEGER,                                                                      \
          .name = "depth",                                                                          \

@@ -10,6 +10,8 @@
 
 const char *const read_header_names[] = {"auto", "no", "yes", NULL};
 const char *const read_missing_names[] = {"refuse", "drop", "mean", NULL};
+const char *const read_format_names[] = {"auto", "npy", "npz",         "csv",
+                                         "tsv",  "idx", "safetensors", NULL};
 const char *const study_objective_names[] = {"logistic", "nwj", "lsq", "multinomial", NULL};
 const char *const study_optimizer_names[] = {"auto", "adam", "convex", NULL};
 const char *const study_whiten_names[] = {"auto", "no", "yes", NULL};
@@ -19,7 +21,7 @@ wm_read_opts read_opts(const read_flags *f, const wm_sink *sink)
     wm_read_opts o;
 
     wm_read_opts_init(&o);
-    o.format = f->format;
+    o.format = f->format ? read_format_names[f->format] : NULL;
     o.header = f->header - 1;
     o.missing = (wm_missing)f->missing;
     o.categorical = f->categorical;
@@ -386,16 +388,4 @@ wm_status study_save(cli_call *call, const wm_study *study, wm_error *err)
         return st;
     remove_states(states);
     return WM_OK;
-}
-
-wm_status study_page(const cli_call *call, wm_error *err)
-{
-    const char *page;
-    wm_status st;
-
-    if (!call->run)
-        return WM_OK;
-    if ((st = wm_run_folder_path(&page, call->run, "report.html", err)))
-        return st;
-    return wm_report_write(NULL, call->common->out, page, call->sink, err);
 }

@@ -60,6 +60,16 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("waymark version: no option --jsno; did you mean --json?", done.stderr)
 
+    def test_values_that_mean_nothing_are_wrong_usage(self):
+        for words, says in ((["--lr", "0"], "--lr 0: must be a number above 0"),
+                            (["--iterations", "0"], "--iterations 0: must be an integer from 1"),
+                            (["--batch", "0"], "--batch 0: must be an integer from 1"),
+                            (["--format", "xls"], "--format xls: must be auto, npy, npz, csv"),
+                            (["--config", "none.json"], "ratio: unable to open none.json: No such file")):
+            done = run(WAYMARK, "ratio", "p.npy", "q.npy", *words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(says, done.stderr)
+
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
     def test_a_result_that_cannot_be_written_is_a_failure(self):
         for words in (["--help"], ["version"], ["version", "--json"]):
@@ -188,6 +198,28 @@ class Frame(unittest.TestCase):
             done = run(PROBE, "probe", "x", *words)
             self.assertEqual(done.returncode, 2)
             self.assertIn(says, done.stderr)
+
+    def test_every_run_has_its_page(self):
+        self.assertEqual(run(PROBE, "probe", "x", "-o", self.path("run")).returncode, 0)
+        self.assertIn("<h1>waymark probe</h1>", self.read("run", "report.html"))
+
+    def test_a_run_that_fails_at_its_start_leaves_nothing(self):
+        self.assertEqual(run(PROBE, "probe", "x", "--fail", "-o", self.path("deep", "run")).returncode, 1)
+        self.assertEqual(os.listdir(self.path("deep")), [])
+        os.mkdir(self.path("own"))
+        with open(self.path("own", "notes.txt"), "w") as f:
+            f.write("mine")
+        self.assertEqual(run(PROBE, "probe", "x", "--fail", "-o", self.path("own")).returncode, 1)
+        self.assertIn("notes.txt", os.listdir(self.path("own")))
+        out = self.path("run")
+        self.assertEqual(run(PROBE, "probe", "x", "-o", out).returncode, 0)
+        before = sorted(os.listdir(out))
+        self.assertEqual(run(PROBE, "probe", "-o", out, "--resume", "--fail").returncode, 1)
+        self.assertEqual(sorted(os.listdir(out)), before)
+        child = self.wait_for("-o", self.path("stopped"))  # what is stopped can go on
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+        self.assertIn("config.json", os.listdir(self.path("stopped")))
 
     def test_what_was_published_stays(self):
         out = self.path("run")
