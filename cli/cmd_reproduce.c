@@ -185,7 +185,7 @@ const cli_command cmd_reproduce_mnist = {
                "stopped goes on with --resume. --time-limit holds for each fit.",
     .examples = "make data\n"
                 "waymark reproduce mnist --preset smoke\n"
-                "waymark reproduce mnist --data ../data --only gaussian -o mnist",
+                "waymark reproduce mnist --data ../data/mnist --only gaussian -o mnist",
     .common = CLI_SEED | CLI_RUN | CLI_TIME | CLI_STRICT,
     .rows = mnist_rows,
     .opts_size = sizeof(reproduce_opts),

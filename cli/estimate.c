@@ -302,15 +302,10 @@ static void print_wrapped(const char *text, int indent)
             printf("\n%*s", indent, "");
             column = indent;
         }
-        printf("%.*s", n, text);
-        column += n;
+        printf("%s%.*s", column > indent ? " " : "", n, text);
+        column += n + 1;
         text += n;
-        if (*text == ' ') {
-            text++;
-            if (column < width)
-                putchar(' ');
-            column++;
-        }
+        text += *text == ' ';
     }
     putchar('\n');
 }

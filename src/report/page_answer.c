@@ -86,8 +86,8 @@ static void put_verdict(const wmi_page *p)
 
 /* --- estimates ---------------------------------------------------------------------------------*/
 
-const char *const wmi_page_estimates[] = {
-    "mi", "kl_pq", "kl_qp", "noise_loglik", "direct", "raise", "ais", "log_z", NULL};
+const char *const wmi_page_estimates[] = {"mi",    "kl_pq", "kl_qp", "noise_loglik", "direct",
+                                          "raise", "ais",   "log_z", "accuracy",     NULL};
 
 /* A member KEYend of the summary. */
 static const json_t *beside(const wmi_page *p, const char *key, const char *end)
@@ -151,7 +151,10 @@ static void put_estimate(const wmi_page *p, const char *key)
     else
         fputs("not finite", p->out);
     fputs(" <span class=\"unit\">", p->out);
-    wmi_html_text(units ? units : "nats", p->out);
+    wmi_html_text(strcmp(key, "accuracy") == 0 ? "of the rows held out"
+                  : units                      ? units
+                                               : "nats",
+                  p->out);
     fputs("</span></p>\n<p>", p->out);
     if (json_array_size(ci) == 2 && json_is_number(json_array_get(ci, 0)) &&
         json_is_number(json_array_get(ci, 1))) {

@@ -60,7 +60,20 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("waymark version: no option --jsno; did you mean --json?", done.stderr)
 
+    def test_examples_name_one_data_set(self):
+        """`make data` leaves two of the same form in ../data: a folder above both is refused."""
+        readme = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "README.md")
+        with open(readme) as f:
+            texts = [f.read()] + [run(WAYMARK, *words, "--help").stdout for words in
+                                  (["data", "mnist"], ["reproduce", "mnist"])]
+        for text in texts:
+            self.assertIn("../data/mnist ", text)
+            self.assertNotIn("../data ", text)
+
     def test_values_that_mean_nothing_are_wrong_usage(self):
+        done = run(WAYMARK, "mi", "pairs.csv", "2", "x")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("waymark mi: DY 'x': must be a number of columns, from 1\n", done.stderr)
         for words, says in ((["--lr", "0"], "--lr 0: must be a number above 0"),
                             (["--iterations", "0"], "--iterations 0: must be an integer from 1"),
                             (["--batch", "0"], "--batch 0: must be an integer from 1"),

@@ -80,7 +80,9 @@ class Probe(Case):
         got = self.json_of("probe", "x.csv", "y.csv", "--missing", "drop", "-o", "run")
         self.assertEqual(got["n_train"] + got["n_test"], 300)
         with open(self.path("run", "report.html")) as f:
-            self.assertIn("<h1>waymark probe</h1>", f.read())
+            page = f.read()
+        self.assertIn("<h1>waymark probe</h1>", page)
+        self.assertRegex(page, r'<p class="value">0\.\d+ <span class="unit">of the rows held out')
 
     def test_test_files_and_ridge(self):
         got = self.json_of("probe", "x.csv", "y.csv", "x.csv", "y.csv")
