@@ -59,7 +59,7 @@ static const char *const stage_names[] = {"noise", "heads", "bridges"};
          .unset = "by the kind of data"},                                                          \
     {                                                                                              \
         .kind = OPT_REAL, .name = PREFIX "average", AT(stage[n].average), .arg = "DECAY",          \
-        .help = "of the average of the weights", .lo = 0, .hi = 0.999999,                          \
+        .help = "of the average of the weights", .above = true, .hi = 0.999999,                    \
         .unset = "by the kind of data"                                                             \
     }
 

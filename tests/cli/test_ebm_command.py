@@ -217,6 +217,8 @@ class Ebm(Case):
         self.refused(1, "constant", "ebm", "constant.csv", *TABLE)
         for words, says in ((["--image", "8by8"], "--image '8by8'"), (["--image", "8x8x"], "--image"),
                             (["--noise", "laplace"], "copula"), (["--model", "cubic"], "cubic"),
+                            (["--iterations", 0], "--iterations 0: must be an integer other than 0, from -1 to"),
+                            (["--average", 0], "--average 0: must be a number above 0"),
                             (["--bridges", 0], "--bridges"), (["--dequantize", 1], "--dequantize"),
                             (["--spacing", "square"], "--spacing"), (["--iteration", 5], "iterations")):
             self.refused(2, says, "ebm", "images.npy", *words, "-o", "bad", folder="bad")
