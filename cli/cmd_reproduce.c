@@ -1,6 +1,7 @@
 /* cmd_reproduce.c - the paper's experiments, one command each: `waymark reproduce peaked`. The
  * drivers are in reproduce/; here is what they share on the command line. */
 #include <stdio.h>
+#include <string.h>
 
 #include "../reproduce/experiment.h"
 #include "commands.h"
@@ -116,6 +117,8 @@ static wm_status run(cli_call *call, reproduce_experiment *experiment, wm_error 
     st = experiment(&result, &settings, err);
     if (!st)
         st = publish(call, &result, err);
+    /* An experiment that refuses one of the options above begins its message with it. */
+    call->usage = st == WM_EINVAL && err && strncmp(err->text, "--", 2) == 0;
     call->doubt = result.doubt;
     reproduce_result_clear(&result);
     return st;

@@ -607,8 +607,8 @@ class Reproduce(Case):
         return "blank.npy"
 
     def test_refusals(self):
-        self.refused(1, "--data DIR", "reproduce", "mnist", "--preset", "laptop")
-        self.refused(1, "--only 'digits'", "reproduce", "mnist", "--preset", "smoke", "--only", "digits")
+        self.refused(2, "--data DIR", "reproduce", "mnist", "--preset", "laptop")
+        self.refused(2, "--only 'digits'", "reproduce", "mnist", "--preset", "smoke", "--only", "digits")
         self.refused(2, "--preset", "reproduce", "mnist", "--preset", "huge")
         self.refused(1, "nowhere", "reproduce", "mnist", "--preset", "smoke", "--data", "nowhere")
 

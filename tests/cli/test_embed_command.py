@@ -336,7 +336,7 @@ class Omniglot(Case):
 
     def test_what_is_refused(self):
         command = ("reproduce", "omniglot", "--preset", "smoke")
-        self.refused("--only 'tre-5'", *command, "--only", "tre-5")
+        self.refused("--only 'tre-5'", *command, "--only", "tre-5", code=2)
         self.refused("nowhere: No such file", *command, "--data", "nowhere")
         os.mkdir(self.path("empty"))
         self.refused("empty", *command, "--data", "empty")
