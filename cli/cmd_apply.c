@@ -8,19 +8,19 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "estimate.h"
 #include "waymark/apply.h"
 #include "waymark/version.h"
 
 typedef struct apply_opts {
-    const char *out, *format;
-    int weights, missing, header; /* choices */
+    const char *out;
+    int weights, missing, header, format; /* choices */
     double clip, clip_at, relative;
     bool pareto, log;
 } apply_opts;
 
 static const char *const weights_names[] = {"no", "mean-one", "sum-one", "ratio", NULL};
 static const char *const missing_names[] = {"refuse", "drop", NULL};
-static const char *const header_names[] = {"auto", "no", "yes", NULL};
 
 #define AT(field) .at = offsetof(apply_opts, field)
 
@@ -83,13 +83,13 @@ static const opt_row rows[] = {
      AT(header),
      .arg = "WHAT",
      .help = "whether the first line of a CSV has names",
-     .choices = header_names},
-    {.kind = OPT_TEXT,
+     .choices = read_header_names},
+    {.kind = OPT_CHOICE,
      .name = "format",
      AT(format),
      .arg = "NAME",
-     .help = "of X: npy, npz, csv, tsv, idx or safetensors",
-     .unset = "by content"},
+     .help = "of X; auto: by content",
+     .choices = read_format_names},
     {0},
 };
 
@@ -294,7 +294,7 @@ static wm_status run(cli_call *call, wm_error *err)
     if (!file_of(call) && call->common->json)
         return cli_usage(call, err, "--json needs -o FILE: standard output has the numbers");
     wm_read_opts_init(&read);
-    read.format = opts->format;
+    read.format = opts->format ? read_format_names[opts->format] : NULL;
     read.header = opts->header - 1;
     read.missing = opts->missing ? WM_MISSING_DROP : WM_MISSING_REFUSE;
     wm_apply_opts_init(&o);

@@ -119,10 +119,9 @@ static wm_status read_grid(cli_call *call, wm_grid_pairs_opts *g, wm_error *err)
     memcpy(first, text, (size_t)n);
     first[n] = '\0';
     if ((st = opt_integer(&g->rows, &row, first, err)) ||
-        (x && (st = opt_integer(&g->columns, &row, x + 1, err)))) {
-        call->usage = true;
-        return st;
-    }
+        (x && (st = opt_integer(&g->columns, &row, x + 1, err))))
+        return cli_usage(call, err, "--grid %.40s: must be 1, 4, 9, ... or as in 2x3, up to 4096",
+                         text);
     if (!x) {
         const int64_t cells = g->rows;
 
@@ -208,7 +207,7 @@ static wm_status write_pairs(cli_call *call, const wm_alphabets *a, const wm_gri
 {
     const pairs_opts *o = call->opts;
     int64_t n[4] = {o->n[0], o->n[1], o->n[2], o->held_out ? o->n[3] : 0};
-    char path[PATH_SIZE], line[PATH_SIZE + 100];
+    char path[PATH_SIZE], line[PATH_SIZE + 100], unseen[40] = "";
     wm_summary *s = NULL;
     wm_status st;
 
@@ -227,8 +226,10 @@ static wm_status write_pairs(cli_call *call, const wm_alphabets *a, const wm_gri
     wm_summary_free(s);
     if (st)
         return st;
+    if (n[3])
+        snprintf(unseen, sizeof unseen, ", unseen (%lld)", (long long)n[3]);
     snprintf(line, sizeof line, "wrote train (%lld), valid (%lld), test (%lld)%s to %s",
-             (long long)n[0], (long long)n[1], (long long)n[2], n[3] ? ", unseen" : "", o->out);
+             (long long)n[0], (long long)n[1], (long long)n[2], unseen, o->out);
     call->sink->log(call->sink->ctx, WM_LOG_INFO, line);
     return WM_OK;
 }

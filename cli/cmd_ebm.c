@@ -25,6 +25,7 @@ typedef struct ebm_opts {
     } stage[WM_EBM_STAGES];
     int64_t check_steps, check_chains;
     double checkpoint;
+    read_flags read;
 } ebm_opts;
 
 static const char *const when_names[] = {"auto", "yes", "no", NULL};
@@ -58,7 +59,7 @@ static const char *const when_names[] = {"auto", "yes", "no", NULL};
          .unset = "by the kind of data"},                                                          \
     {                                                                                              \
         .kind = OPT_REAL, .name = PREFIX "average", AT(stage[n].average), .arg = "DECAY",          \
-        .help = "of the average of the weights", .lo = 0, .hi = 0.999999,                          \
+        .help = "of the average of the weights", .above = true, .hi = 0.999999,                    \
         .unset = "by the kind of data"                                                             \
     }
 
@@ -249,6 +250,7 @@ static const opt_row rows[] = {
      .help = "of it",
      .lo = 2,
      .hi = 1e6},
+    FILE_ROWS(ebm_opts, read),
     {.kind = OPT_HEADING, .help = "Going on"},
     CHECKPOINT_ROW(ebm_opts, checkpoint),
     {0},
@@ -391,7 +393,7 @@ static wm_status fit(wm_ebm **out, const wm_data *data, const wm_ebm_opts *opts,
     wm_ebm_info info;
     wm_status st;
 
-    if ((f->valid && (st = ebm_read(&valid, f->valid, call, err))) ||
+    if ((f->valid && (st = ebm_read(&valid, f->valid, &f->read, call, err))) ||
         (f->noise_from && (st = ebm_open(&noise, f->noise_from, err))))
         goto done;
     o.noise_of = noise;
@@ -431,13 +433,15 @@ static wm_status look_at_normaliser(ebm_result *r, cli_call *call, wm_error *err
 
 static wm_status run(cli_call *call, wm_error *err)
 {
+    const ebm_opts *f = call->opts;
     wm_data *data = NULL;
     wm_ebm *e = NULL;
     ebm_result r = {0};
     wm_ebm_opts o;
     wm_status st;
 
-    if ((st = make_opts(&o, call, err)) || (st = ebm_read(&data, call->args[0], call, err)) ||
+    if ((st = make_opts(&o, call, err)) ||
+        (st = ebm_read(&data, call->args[0], &f->read, call, err)) ||
         (st = fit(&e, data, &o, call, err)))
         goto done;
     r.model = e;
@@ -448,10 +452,9 @@ static wm_status run(cli_call *call, wm_error *err)
     ebm_result_summary(call, &r);
     if (cli_shows_tables(call) && (st = ebm_result_print(&r, err)))
         goto done;
-    if (!(st = cli_publish(call, err)) &&
-        !(st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), wm_data_count(data),
-                              err)))
-        st = cli_page(call, err);
+    if (!(st = cli_publish(call, err)))
+        st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), wm_data_count(data),
+                            err);
 done:
     wm_ebm_free(e);
     wm_data_free(data);

@@ -8,14 +8,15 @@
 #include <sys/stat.h>
 
 #include "commands.h"
+#include "estimate.h"
 #include "waymark/columns.h"
 #include "waymark/embed.h"
 #include "waymark/generators.h"
-#include "waymark/read.h"
 
 typedef struct embed_opts {
     const char *out;
     double divide;
+    read_flags read;
 } embed_opts;
 
 static const opt_row rows[] = {
@@ -36,6 +37,7 @@ static const opt_row rows[] = {
      .hi = 1e300,
      .above = true,
      .unset = "1"},
+    FILE_ROWS(embed_opts, read),
     {0},
 };
 
@@ -122,11 +124,9 @@ static wm_status open_model(embed_run *r, cli_call *call, wm_error *err)
 static wm_status read_rows(embed_run *r, cli_call *call, wm_error *err)
 {
     const char *schema = wm_columns_schema(r->columns);
-    wm_read_opts read;
+    wm_read_opts read = read_opts(&((const embed_opts *)call->opts)->read, call->sink);
     wm_status st;
 
-    wm_read_opts_init(&read);
-    read.sink = call->sink;
     if (!schema)
         read.continuous = "all";
     if ((st = schema ? wm_schema_parse(&r->schema, schema, err) : wm_schema_new(&r->schema, err)) ||

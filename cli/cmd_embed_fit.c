@@ -438,10 +438,8 @@ static wm_status run(cli_call *call, wm_error *err)
         goto done;
     make_checks(&r);
     add_summary(call, &r, &pairs);
-    if ((cli_shows_tables(call) && (st = print_result(call, &r, &pairs, err))) ||
-        (st = cli_publish(call, err)))
-        goto done;
-    st = cli_page(call, err);
+    if (cli_shows_tables(call))
+        st = print_result(call, &r, &pairs, err);
 done:
     free(r.by_bridge);
     wm_embed_free(e);

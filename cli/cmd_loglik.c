@@ -15,6 +15,7 @@ typedef struct loglik_opts {
     const char *method;
     walk_flags walk;
     double tolerance;
+    read_flags read;
 } loglik_opts;
 
 static const opt_row rows[] = {
@@ -31,6 +32,7 @@ static const opt_row rows[] = {
      .lo = 0,
      .hi = 100},
     WALK_ROWS(loglik_opts, walk),
+    FILE_ROWS(loglik_opts, read),
     {0},
 };
 
@@ -215,7 +217,8 @@ static wm_status run(cli_call *call, wm_error *err)
     wm_status st;
 
     if ((st = take_methods(&r.methods, o->method, call, err)) ||
-        (st = ebm_open(&e, call->args[0], err)) || (st = ebm_read(&data, call->args[1], call, err)))
+        (st = ebm_open(&e, call->args[0], err)) ||
+        (st = ebm_read(&data, call->args[1], &o->read, call, err)))
         goto done;
     wm_ebm_get_info(e, &info);
     if (wm_data_dim(data) != info.dim) {
@@ -239,9 +242,8 @@ static wm_status run(cli_call *call, wm_error *err)
     add_summary(call, &r, &info);
     if (cli_shows_tables(call))
         print_result(&r, &info);
-    if (!(st = write_rows(call, &r, err)) && !(st = cli_publish(call, err)) &&
-        !(st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), r.n, err)))
-        st = cli_page(call, err);
+    if (!(st = write_rows(call, &r, err)) && !(st = cli_publish(call, err)))
+        st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), r.n, err);
 done:
     free(r.log_q);
     free(r.log_phi);
@@ -264,7 +266,7 @@ const cli_command cmd_loglik = {
     .examples = "waymark loglik run test.csv\n"
                 "waymark loglik run test.csv --method direct\n"
                 "waymark loglik mnist-run mnist/test.npy --chains 50 --steps 2000 -o mnist-loglik",
-    .common = CLI_ALL & ~(unsigned)(CLI_BITS | CLI_TIME),
+    .common = (CLI_ALL & ~(unsigned)(CLI_BITS | CLI_TIME)) | CLI_TIMER,
     .rows = rows,
     .opts_size = sizeof(loglik_opts),
     .defaults = defaults,

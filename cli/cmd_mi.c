@@ -71,14 +71,14 @@ static void free_run(mi_run *r)
 /* FILE DX DY */
 static wm_status read_one(mi_run *r, cli_call *call, const wm_read_opts *read, wm_error *err)
 {
-    const opt_row size = {.name = "DX and DY", .lo = 1, .hi = 1e9};
+    const opt_row size = {.name = "dims", .lo = 1, .hi = 1e9};
     int64_t dim[2];
-    wm_error why = {0};
     wm_status st;
 
     for (int i = 0; i < 2; i++)
-        if (opt_integer(&dim[i], &size, call->args[1 + i], &why))
-            return cli_usage(call, err, "%s", why.text);
+        if (opt_integer(&dim[i], &size, call->args[1 + i], NULL))
+            return cli_usage(call, err, "%s '%.40s': must be a number of columns, from 1",
+                             i ? "DY" : "DX", call->args[1 + i]);
     if ((st = wm_schema_new(&r->schema, err)) ||
         (st = wm_data_read(&r->joint, call->args[0], r->schema, read, err)))
         return st;
@@ -213,7 +213,7 @@ static wm_status compare_table(const mi_run *r, const cli_call *call, const wm_s
     wm_table_text(t, "telescope");
     wm_table_real_se(t, info->kl_pq.value * unit, info->kl_pq.se * unit, 3);
     wm_table_text(t, NULL);
-    wm_table_real(t, info->seconds, 1);
+    wm_table_real(t, info->seconds, 2);
     for (int i = 0; i < WM_MI_METHODS; i++) {
         const wm_mi_single *m = &r->single[i];
 
@@ -224,7 +224,7 @@ static wm_status compare_table(const mi_run *r, const cli_call *call, const wm_s
             wm_table_real(t, m->bound * unit, 3);
         else
             wm_table_text(t, NULL);
-        wm_table_real(t, m->seconds, 1);
+        wm_table_real(t, m->seconds, 2);
     }
     st = wm_table_print(t, stdout, err);
     printf(
@@ -281,10 +281,9 @@ static wm_status run(cli_call *call, wm_error *err)
         goto done;
     summarise(&r, call, &info);
     if ((cli_shows_tables(call) && (st = show(&r, call, &info, err))) ||
-        (st = study_save(call, r.study, err)) || (st = cli_publish(call, err)) ||
-        (st = study_figures(call, r.study, r.joint, NULL, r.schema, err)))
+        (st = study_save(call, r.study, err)) || (st = cli_publish(call, err)))
         goto done;
-    st = cli_page(call, err);
+    st = study_figures(call, r.study, r.joint, NULL, r.schema, err);
 done:
     free_run(&r);
     return st;

@@ -7,14 +7,15 @@
 #include <string.h>
 
 #include "commands.h"
+#include "estimate.h"
 #include "waymark/generators.h"
 #include "waymark/probe.h"
-#include "waymark/read.h"
 #include "waymark/waymarks.h"
 
 typedef struct probe_opts {
     double ridge, held_out, decrease;
     int64_t iterations;
+    read_flags read;
 } probe_opts;
 
 static const opt_row rows[] = {
@@ -47,6 +48,7 @@ static const opt_row rows[] = {
      .help = "a column is done when an iteration lowers its loss by less",
      .lo = 0,
      .hi = 1},
+    FILE_ROWS(probe_opts, read),
     {0},
 };
 
@@ -83,20 +85,20 @@ static wm_status make_part(part *p, int64_t n, int64_t dim, int64_t columns)
 }
 
 static wm_status read_part(part *p, const char *features, const char *labels, wm_schema *of_x,
-                           wm_schema *of_y, const wm_sink *sink, wm_error *err)
+                           wm_schema *of_y, const cli_call *call, wm_error *err)
 {
+    const read_flags *f = &((const probe_opts *)call->opts)->read;
+    wm_read_opts read = pair_read_opts(f, call->sink);
     wm_data *x = NULL, *y = NULL;
-    wm_read_opts read;
     wm_status st;
 
-    wm_read_opts_init(&read);
-    read.sink = sink;
     read.continuous = "all";
     if ((st = wm_data_read(&x, features, of_x, &read, err)))
         goto done;
     read.continuous = NULL;
     read.categorical = "all";
-    if ((st = wm_data_read(&y, labels, of_y, &read, err)))
+    if ((st = wm_data_read(&y, labels, of_y, &read, err)) ||
+        (st = drop_pairs(x, y, f, call->sink, err)))
         goto done;
     if (wm_data_count(x) != wm_data_count(y)) {
         st = opt_fail(
@@ -326,7 +328,7 @@ static wm_status run(cli_call *call, wm_error *err)
     o.sink = call->sink;
     o.stop = call->stop;
     if ((st = wm_schema_new(&of_x, err)) || (st = wm_schema_new(&of_y, err)) ||
-        (st = read_part(&all, call->args[0], call->args[1], of_x, of_y, call->sink, err)))
+        (st = read_part(&all, call->args[0], call->args[1], of_x, of_y, call, err)))
         goto done;
     if (!(classes = calloc((size_t)all.columns + 1, sizeof *classes))) {
         st = WM_ENOMEM;
@@ -337,7 +339,7 @@ static wm_status run(cli_call *call, wm_error *err)
     if (call->n_args == 4) {
         train = all;
         all = (part){0};
-        if ((st = read_part(&test, call->args[2], call->args[3], of_x, of_y, call->sink, err)) ||
+        if ((st = read_part(&test, call->args[2], call->args[3], of_x, of_y, call, err)) ||
             (st = check_levels(classes, of_y, call, err)))
             goto done;
     } else if ((st = split(&train, &test, &all, opts->held_out, (uint64_t)call->common->seed,

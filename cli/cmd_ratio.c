@@ -143,10 +143,8 @@ static wm_status run(cli_call *call, wm_error *err)
         if ((st = study_tables(call, r.study, err)))
             goto done;
     }
-    if ((st = study_save(call, r.study, err)) || (st = cli_publish(call, err)) ||
-        (st = study_figures(call, r.study, r.table[0], r.table[1], r.schema, err)))
-        goto done;
-    st = cli_page(call, err);
+    if (!(st = study_save(call, r.study, err)) && !(st = cli_publish(call, err)))
+        st = study_figures(call, r.study, r.table[0], r.table[1], r.schema, err);
 done:
     free_run(&r);
     return st;

@@ -1,6 +1,7 @@
 /* cmd_reproduce.c - the paper's experiments, one command each: `waymark reproduce peaked`. The
  * drivers are in reproduce/; here is what they share on the command line. */
 #include <stdio.h>
+#include <string.h>
 
 #include "../reproduce/experiment.h"
 #include "commands.h"
@@ -86,7 +87,7 @@ static wm_status publish(cli_call *call, const reproduce_result *result, wm_erro
     for (int i = 0; call->run && i < result->n_figures; i++)
         if ((st = wm_run_folder_figure(call->run, result->figures[i], call->sink, err)))
             return st;
-    return cli_page(call, err);
+    return WM_OK;
 }
 
 static wm_status run(cli_call *call, reproduce_experiment *experiment, wm_error *err)
@@ -110,6 +111,8 @@ static wm_status run(cli_call *call, reproduce_experiment *experiment, wm_error 
     st = experiment(&result, &settings, err);
     if (!st)
         st = publish(call, &result, err);
+    /* An experiment that refuses one of the options above begins its message with it. */
+    call->usage = st == WM_EINVAL && err && strncmp(err->text, "--", 2) == 0;
     call->doubt = result.doubt;
     reproduce_result_clear(&result);
     return st;
@@ -179,7 +182,7 @@ const cli_command cmd_reproduce_mnist = {
                "stopped goes on with --resume. --time-limit holds for each fit.",
     .examples = "make data\n"
                 "waymark reproduce mnist --preset smoke\n"
-                "waymark reproduce mnist --data ../data --only gaussian -o mnist",
+                "waymark reproduce mnist --data ../data/mnist --only gaussian -o mnist",
     .common = CLI_SEED | CLI_RUN | CLI_TIME | CLI_STRICT,
     .rows = mnist_rows,
     .opts_size = sizeof(reproduce_opts),

@@ -245,6 +245,9 @@ static void add_summary(cli_call *call, const wm_draws *d, const wm_diagnosis *d
         wm_summary_list(s, "warnings");
         for (int64_t i = 0; i < warnings; i++)
             wm_summary_text(wm_summary_row(s, "warnings"), "text", text[i]);
+        wm_summary_text(s, "verdict", warnings ? "doubt" : "trust");
+        if (warnings)
+            wm_summary_text(s, "reason", text[0]);
         call->doubt = warnings > 0;
     }
     if (!cli_shows_tables(call))
@@ -302,9 +305,8 @@ static wm_status run(cli_call *call, wm_error *err)
     if ((st = write_draws(call, d, err)))
         goto done;
     add_summary(call, d, diagnosis);
-    if (!(st = cli_publish(call, err)) &&
-        !(st = ebm_draw_plane(call, e, "draws", d->x, d->chains * d->draws, err)))
-        st = cli_page(call, err);
+    if (!(st = cli_publish(call, err)))
+        st = ebm_draw_plane(call, e, "draws", d->x, d->chains * d->draws, err);
 done:
     wm_diagnosis_free(diagnosis);
     wm_ebm_draws_free(d);
@@ -326,7 +328,7 @@ const cli_command cmd_sample = {
         "[chain, draw], by the names that ArviZ gives them in sample_stats.",
     .examples = "waymark sample run -n 1000 -o draws\n"
                 "waymark sample mnist-run -n 100 --png -o digits",
-    .common = CLI_ALL & ~(unsigned)(CLI_BITS | CLI_TIME),
+    .common = (CLI_ALL & ~(unsigned)(CLI_BITS | CLI_TIME)) | CLI_TIMER,
     .rows = rows,
     .opts_size = sizeof(sample_opts),
     .defaults = defaults,

@@ -60,7 +60,7 @@ static const struct {
       AT(overwrite),
       .help = "replace the run in DIR",
       .transient = true}},
-    {CLI_TIME,
+    {CLI_TIME | CLI_TIMER,
      {.kind = OPT_DURATION,
       .name = "time-limit",
       AT(time_limit),
@@ -101,7 +101,9 @@ static const struct {
 
 /* What one invocation owns. */
 typedef struct invocation {
+    const cli_command *const *table;
     const cli_command *command;
+    const char *first; /* word after the command, or NULL */
     cli_common common;
     void *opts;
     opt_row rows[N_COMMON + 1]; /* those that the command takes */
@@ -133,9 +135,34 @@ static void start_options(invocation *v)
 
 /* --- help --------------------------------------------------------------------------------------*/
 
+static bool begins(const cli_command *c, const char *prefix)
+{
+    return strncmp(c->name, prefix, strlen(prefix)) == 0;
+}
+
+/* The commands whose name begins with prefix, under a heading, if there are any. */
+static bool print_list(const cli_command *const *table, const char *prefix, const char *heading,
+                       FILE *f)
+{
+    int widest = 0;
+    bool any = false;
+
+    for (int i = 0; table[i]; i++)
+        if ((int)strlen(table[i]->name) > widest)
+            widest = (int)strlen(table[i]->name);
+    for (int i = 0; table[i]; i++)
+        if (begins(table[i], prefix)) {
+            fprintf(f, "%s  %-*s  %s\n", any ? "" : heading, widest, table[i]->name,
+                    table[i]->about);
+            any = true;
+        }
+    return any;
+}
+
 static void print_command_help(const invocation *v, FILE *f)
 {
     const cli_command *c = v->command;
+    char prefix[48];
 
     fprintf(f, "Usage: waymark %s%s%s [options]\n\n%s\n", c->name, *c->arguments ? " " : "",
             c->arguments, c->about);
@@ -153,28 +180,17 @@ static void print_command_help(const invocation *v, FILE *f)
             p += n + (p[n] == '\n');
         }
     }
-}
-
-/* The commands whose name begins with prefix. */
-static void print_list(const cli_command *const *table, const char *prefix, FILE *f)
-{
-    int widest = 0;
-
-    for (int i = 0; table[i]; i++)
-        if ((int)strlen(table[i]->name) > widest)
-            widest = (int)strlen(table[i]->name);
-    for (int i = 0; table[i]; i++)
-        if (strncmp(table[i]->name, prefix, strlen(prefix)) == 0)
-            fprintf(f, "  %-*s  %s\n", widest, table[i]->name, table[i]->about);
+    snprintf(prefix, sizeof prefix, "%.40s ", c->name);
+    print_list(v->table, prefix, "\nCommands of their own\n", f);
 }
 
 static void print_help(const cli_command *const *table, FILE *f)
 {
     fputs("waymark: density ratios, mutual information and energy-based models from samples,\n"
           "by telescoping density-ratio estimation\n\n"
-          "Usage: waymark COMMAND [options]\n\nCommands\n",
+          "Usage: waymark COMMAND [options]\n\n",
           f);
-    print_list(table, "", f);
+    print_list(table, "", "Commands\n", f);
     fputs("\n`waymark help COMMAND` shows its options and examples; `waymark --version` the "
           "version.\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 done but a check failed "
           "(--strict).\n",
@@ -221,7 +237,7 @@ wm_status cli_publish(cli_call *call, wm_error *err)
     return call->common->json ? wm_summary_print(call->summary, stdout, err) : WM_OK;
 }
 
-wm_status cli_page(const cli_call *call, wm_error *err)
+static wm_status write_page(cli_call *call, wm_error *err)
 {
     const char *page;
     wm_status st;
@@ -281,6 +297,33 @@ static wm_status start_summary(cli_call *call, const cli_command *c, wm_error *e
     return WM_OK;
 }
 
+/* The second word, of the commands that begin with `first`, that is nearest to `word`. */
+static const char *nearest_second(const cli_command *const *table, const char *first,
+                                  const char *word)
+{
+    const char *names[MAX_COMMANDS + 1];
+    char prefix[48];
+    int n = 0;
+
+    snprintf(prefix, sizeof prefix, "%.40s ", first);
+    for (int i = 0; i < MAX_COMMANDS && table[i]; i++)
+        if (begins(table[i], prefix))
+            names[n++] = table[i]->name + strlen(prefix);
+    names[n] = NULL;
+    return opt_nearest(word, names);
+}
+
+/* After a message of wrong usage. `data mnits` may be meant as the command `data mnist`. */
+static void print_hint(const invocation *v)
+{
+    const char *name = v->command->name;
+    const char *near = v->first ? nearest_second(v->table, name, v->first) : NULL;
+
+    if (near)
+        fprintf(stderr, "Did you mean `waymark %s %s`?\n", name, near);
+    fprintf(stderr, "`waymark help %s` shows what it takes.\n", name);
+}
+
 static int run_command(const invocation *v)
 {
     const cli_command *c = v->command;
@@ -301,18 +344,25 @@ static int run_command(const invocation *v)
     sink = progress_sink(&words);
     call.sink = &sink;
     interrupt_install(v->common.quiet);
+    if (c->common & CLI_TIMER && v->common.time_limit > 0)
+        interrupt_after(v->common.time_limit);
     if (!(st = start_summary(&call, c, &err)) && !(st = open_run(&call, v, &err)))
         st = c->run(&call, &err);
     if (!st && !call.published)
         st = cli_publish(&call, &err);
+    if (!st)
+        st = write_page(&call, &err);
     progress_clear(&words);
     if (st == WM_EINTERRUPTED && !v->common.quiet)
         fprintf(stderr, "waymark %s: stopped%s%s\n", c->name, *err.text ? ": " : "", err.text);
     else if (st && st != WM_EINTERRUPTED)
         fprintf(stderr, "waymark %s: %s\n", c->name, *err.text ? err.text : wm_status_text(st));
     if (st && call.usage)
-        fprintf(stderr, "`waymark help %s` shows what it takes.\n", c->name);
-    wm_run_folder_close(call.run);
+        print_hint(v);
+    if (st && st != WM_EINTERRUPTED)
+        wm_run_folder_discard(call.run);
+    else
+        wm_run_folder_close(call.run);
     wm_summary_free(call.summary);
     if (st)
         return call.usage ? CLI_USAGE : CLI_FAILED;
@@ -352,9 +402,10 @@ static wm_status parse(invocation *v, int argc, const char *const *argv, wm_erro
     return WM_OK;
 }
 
-static int invoke(const cli_command *c, int argc, const char *const *argv, bool help)
+static int invoke(const cli_command *const *table, const cli_command *c, int argc,
+                  const char *const *argv, bool help)
 {
-    invocation v = {.command = c};
+    invocation v = {.table = table, .command = c, .first = argc > 0 ? argv[0] : NULL};
     wm_error err = {0};
     wm_status st;
     int code;
@@ -369,8 +420,8 @@ static int invoke(const cli_command *c, int argc, const char *const *argv, bool 
         print_command_help(&v, stdout);
         code = CLI_DONE;
     } else if (st) {
-        fprintf(stderr, "waymark %s: %s\n`waymark help %s` shows what it takes.\n", c->name,
-                err.text, c->name);
+        fprintf(stderr, "waymark %s: %s\n", c->name, err.text);
+        print_hint(&v);
         code = CLI_USAGE;
     } else {
         code = run_command(&v);
@@ -397,20 +448,48 @@ static const cli_command *find(const cli_command *const *table, int argc, const 
     return NULL;
 }
 
-static int unknown_command(const cli_command *const *table, int argc, const char *const *argv)
+static bool is_help(const char *word)
 {
-    const char *names[2 * MAX_COMMANDS + 1], *near;
-    char first[MAX_COMMANDS][40], prefix[48];
-    int n = 0;
+    return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* `reproduce` alone, with a word that is none of its commands, or with --help; -1 if no command
+ * begins with argv[0]. */
+static int incomplete_command(const cli_command *const *table, int argc, const char *const *argv,
+                              bool help)
+{
+    FILE *f = help ? stdout : stderr;
+    char prefix[48], usage[160];
 
     snprintf(prefix, sizeof prefix, "%.40s ", argv[0]);
-    for (int i = 0; i < MAX_COMMANDS && table[i]; i++)
-        if (strncmp(table[i]->name, prefix, strlen(prefix)) == 0) {
-            fprintf(stderr, "waymark %s: %s%s%s one of these is needed:\n", argv[0],
-                    argc > 1 ? "no '" : "", argc > 1 ? argv[1] : "", argc > 1 ? "';" : "");
-            print_list(table, prefix, stderr);
-            return CLI_USAGE;
-        }
+    snprintf(usage, sizeof usage, "Usage: waymark %sCOMMAND [options]\n\nCommands\n", prefix);
+    if (!help && argc > 1) {
+        const char *near = nearest_second(table, argv[0], argv[1]);
+
+        snprintf(usage, sizeof usage, "waymark %.40s: no '%.40s'%s%s%s one of these is needed:\n",
+                 argv[0], argv[1], near ? ", did you mean '" : ";", near ? near : "",
+                 near ? "'?" : "");
+    }
+    if (!print_list(table, prefix, usage, f))
+        return -1;
+    if (help)
+        fprintf(f, "\n`waymark help %sCOMMAND` shows its options and examples.\n", prefix);
+    return help ? CLI_DONE : CLI_USAGE;
+}
+
+static int unknown_command(const cli_command *const *table, const char *word)
+{
+    const char *names[MAX_COMMANDS + 2], *near;
+    char first[MAX_COMMANDS][40];
+    int n = 0;
+
+    if (word[0] == '-') {
+        fprintf(stderr,
+                "waymark: %.60s: the command comes first, then its options\n"
+                "`waymark help` lists the commands.\n",
+                word);
+        return CLI_USAGE;
+    }
     for (int i = 0; i < MAX_COMMANDS && table[i]; i++) {
         snprintf(first[i], sizeof first[i], "%.*s", (int)strcspn(table[i]->name, " "),
                  table[i]->name);
@@ -418,18 +497,17 @@ static int unknown_command(const cli_command *const *table, int argc, const char
     }
     names[n++] = "help";
     names[n] = NULL;
-    near = opt_nearest(argv[0], names);
-    fprintf(stderr, "waymark: no command '%.60s'%s%s%s\n`waymark help` lists them.\n", argv[0],
+    near = opt_nearest(word, names);
+    fprintf(stderr, "waymark: no command '%.60s'%s%s%s\n`waymark help` lists them.\n", word,
             near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     return CLI_USAGE;
 }
 
 static int dispatch(const cli_command *const *table, int argc, const char *const *argv)
 {
-    const bool help = argc > 0 && (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0 ||
-                                   strcmp(argv[0], "-h") == 0);
+    const bool help = argc > 0 && is_help(argv[0]);
     const cli_command *c;
-    int taken;
+    int taken, code;
 
     if (argc == 0) {
         print_help(table, stderr);
@@ -447,18 +525,9 @@ static int dispatch(const cli_command *const *table, int argc, const char *const
     argv += help;
     c = find(table, argc, argv, &taken);
     if (c)
-        return invoke(c, argc - taken, argv + taken, help);
-    if (help && argc == 1) { /* `help reproduce`: the commands that begin so */
-        char prefix[48];
-
-        snprintf(prefix, sizeof prefix, "%.40s ", argv[0]);
-        for (int i = 0; table[i]; i++)
-            if (strncmp(table[i]->name, prefix, strlen(prefix)) == 0) {
-                print_list(table, prefix, stdout);
-                return CLI_DONE;
-            }
-    }
-    return unknown_command(table, argc, argv);
+        return invoke(table, c, argc - taken, argv + taken, help);
+    code = incomplete_command(table, argc, argv, help ? argc == 1 : argc > 1 && is_help(argv[1]));
+    return code >= 0 ? code : unknown_command(table, argv[0]);
 }
 
 int cli_main(const cli_command *const *table, int argc, char **argv)

@@ -32,7 +32,8 @@ enum {
     CLI_TIME = 4, /* --time-limit */
     CLI_BITS = 8,
     CLI_STRICT = 16,
-    CLI_ALL = 31
+    CLI_ALL = 31,
+    CLI_TIMER = 32 /* --time-limit, which the frame keeps: it stops the command as Ctrl-C does */
 };
 
 /* What the frame gives to a command. */
@@ -66,11 +67,9 @@ typedef struct cli_command {
 } cli_command;
 
 /* Write summary.json and, with --json, print it. The frame does so after run() if the command has
- * not: a command that draws figures calls it before them. */
+ * not: a command that draws figures calls it before them. The page of the run folder, which shows
+ * all of it, is the frame's last work. */
 WM_MUST_CHECK wm_status cli_publish(cli_call *call, wm_error *err);
-/* report.html of the run folder, if there is one: the last thing that a command does, after summary
- * and figures. */
-WM_MUST_CHECK wm_status cli_page(const cli_call *call, wm_error *err);
 /* Whether the command should print its table (to stdout): not with --json. */
 bool cli_shows_tables(const cli_call *call);
 /* The model that a user names: a file, or the run folder that holds it. maker is the command that

@@ -8,16 +8,15 @@
 
 const char *const walk_kernel_names[] = {"nuts", "hmc", "mala", NULL};
 
-wm_status ebm_read(wm_data **out, const char *path, const cli_call *call, wm_error *err)
+wm_status ebm_read(wm_data **out, const char *path, const read_flags *read, const cli_call *call,
+                   wm_error *err)
 {
+    wm_read_opts o = read_opts(read, call->sink);
     wm_schema *schema = NULL;
-    wm_read_opts o;
     wm_status st;
 
     *out = NULL;
-    wm_read_opts_init(&o);
     o.continuous = "all";
-    o.sink = call->sink;
     if (!(st = wm_schema_new(&schema, err)))
         st = wm_data_read(out, path, schema, &o, err);
     wm_schema_free(schema);

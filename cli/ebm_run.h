@@ -3,13 +3,13 @@
 #ifndef WM_CLI_EBM_RUN_H
 #define WM_CLI_EBM_RUN_H
 
-#include "command.h"
+#include "estimate.h"
 #include "fitting.h"
 #include "waymark/ebm.h"
 
 /* Rows of a file, every column a number. */
-WM_MUST_CHECK wm_status ebm_read(wm_data **out, const char *path, const cli_call *call,
-                                 wm_error *err);
+WM_MUST_CHECK wm_status ebm_read(wm_data **out, const char *path, const read_flags *read,
+                                 const cli_call *call, wm_error *err);
 /* The model of a run folder, or a model file. */
 WM_MUST_CHECK wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err);
 
@@ -56,7 +56,7 @@ WM_MUST_CHECK wm_status walk_opts(wm_ebm_walk *out, const walk_flags *f, cli_cal
          .name = "kernel",                                                                         \
          .at = offsetof(T, F.kernel),                                                              \
          .arg = "NAME",                                                                            \
-         .help = "how chains move: nuts, hmc or mala",                                             \
+         .help = "how chains move",                                                                \
          .choices = walk_kernel_names},                                                            \
         {.kind = OPT_INTEGER,                                                                      \
          .name = "depth",                                                                          \

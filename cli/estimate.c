@@ -12,6 +12,8 @@
 
 const char *const read_header_names[] = {"auto", "no", "yes", NULL};
 const char *const read_missing_names[] = {"refuse", "drop", "mean", NULL};
+const char *const read_format_names[] = {"auto", "npy", "npz",         "csv",
+                                         "tsv",  "idx", "safetensors", NULL};
 const char *const study_objective_names[] = {"logistic", "nwj", "lsq", "multinomial", NULL};
 const char *const study_optimizer_names[] = {"auto", "adam", "convex", NULL};
 const char *const study_whiten_names[] = {"auto", "no", "yes", NULL};
@@ -21,7 +23,7 @@ wm_read_opts read_opts(const read_flags *f, const wm_sink *sink)
     wm_read_opts o;
 
     wm_read_opts_init(&o);
-    o.format = f->format;
+    o.format = f->format ? read_format_names[f->format] : NULL;
     o.header = f->header - 1;
     o.missing = (wm_missing)f->missing;
     o.categorical = f->categorical;
@@ -299,15 +301,10 @@ static void print_wrapped(const char *text, int indent)
             printf("\n%*s", indent, "");
             column = indent;
         }
-        printf("%.*s", n, text);
-        column += n;
+        printf("%s%.*s", column > indent ? " " : "", n, text);
+        column += n + 1;
         text += n;
-        if (*text == ' ') {
-            text++;
-            if (column < width)
-                putchar(' ');
-            column++;
-        }
+        text += *text == ' ';
     }
     putchar('\n');
 }

@@ -10,14 +10,16 @@
 /* ---- reading ---- */
 
 typedef struct read_flags {
-    int header, missing; /* choices */
-    const char *format, *categorical, *integer, *continuous;
+    int header, missing, format; /* choices */
+    const char *categorical, *integer, *continuous;
 } read_flags;
 
-extern const char *const read_header_names[], *const read_missing_names[];
+extern const char *const read_header_names[], *const read_missing_names[],
+                                                  *const read_format_names[];
 
-/* Rows of an option table: T is the command's struct, F its read_flags. */
-#define READ_ROWS(T, F)                                                                            \
+/* Rows of an option table: T is the command's struct, F its read_flags. FILE_ROWS where the kinds
+ * of columns are known, READ_ROWS where they are found or told. */
+#define FILE_ROWS(T, F)                                                                            \
     {.kind = OPT_HEADING, .help = "Reading"},                                                      \
         {.kind = OPT_CHOICE,                                                                       \
          .name = "missing",                                                                        \
@@ -31,12 +33,13 @@ extern const char *const read_header_names[], *const read_missing_names[];
          .arg = "WHAT",                                                                            \
          .help = "whether the first line of a CSV has names",                                      \
          .choices = read_header_names},                                                            \
-        {.kind = OPT_TEXT,                                                                         \
-         .name = "format",                                                                         \
-         .at = offsetof(T, F.format),                                                              \
-         .arg = "NAME",                                                                            \
-         .help = "npy, npz, csv, tsv, idx or safetensors",                                         \
-         .unset = "by content"},                                                                   \
+    {                                                                                              \
+        .kind = OPT_CHOICE, .name = "format", .at = offsetof(T, F.format), .arg = "NAME",          \
+        .help = "of the file; auto: by content", .choices = read_format_names                      \
+    }
+
+#define READ_ROWS(T, F)                                                                            \
+    FILE_ROWS(T, F),                                                                               \
         {.kind = OPT_TEXT,                                                                         \
          .name = "categorical",                                                                    \
          .at = offsetof(T, F.categorical),                                                         \
@@ -137,7 +140,7 @@ extern const char *const study_objective_names[], *const study_optimizer_names[]
          .at = offsetof(T, F.iterations),                                                          \
          .arg = "N",                                                                               \
          .help = "steps of Adam",                                                                  \
-         .lo = 0,                                                                                  \
+         .lo = 1,                                                                                  \
          .hi = 1e9,                                                                                \
          .unset = "by the amount of data"},                                                        \
         {.kind = OPT_INTEGER,                                                                      \
@@ -145,7 +148,7 @@ extern const char *const study_objective_names[], *const study_optimizer_names[]
          .at = offsetof(T, F.batch),                                                               \
          .arg = "N",                                                                               \
          .help = "trajectories in a step",                                                         \
-         .lo = 0,                                                                                  \
+         .lo = 1,                                                                                  \
          .hi = 1e6,                                                                                \
          .unset = "256"},                                                                          \
         {.kind = OPT_REAL,                                                                         \
@@ -155,6 +158,7 @@ extern const char *const study_objective_names[], *const study_optimizer_names[]
          .help = "learning rate, which falls to 0 by a cosine",                                    \
          .lo = 0,                                                                                  \
          .hi = 10,                                                                                 \
+         .above = true,                                                                            \
          .unset = "0.003"},                                                                        \
         {.kind = OPT_INTEGER,                                                                      \
          .name = "width",                                                                          \

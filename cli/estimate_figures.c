@@ -195,7 +195,7 @@ static wm_status draw_weights(const cli_call *call, const wm_study *study,
     if ((st = wm_figure_new(&f, "weights", title, err)))
         return st;
     panel = wm_figure_panel(f, NULL);
-    wm_panel_axes(panel, "log_1_0 of the weight, mean 1", "share of rows with a larger one",
+    wm_panel_axes(panel, "log10 of the weight, mean 1", "share of rows with a larger one",
                   WM_LOG_Y);
     wm_panel_series(
         panel,

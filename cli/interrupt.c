@@ -2,7 +2,9 @@
 #include "interrupt.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t asked, silent;
@@ -23,17 +25,38 @@ static void handle(int number)
     errno = saved;
 }
 
-void interrupt_install(bool quiet)
+static void time_is_over(int number)
+{
+    (void)number;
+    asked = 1;
+}
+
+static void handle_by(int number, void (*handler)(int))
 {
     struct sigaction action;
 
-    silent = quiet;
     memset(&action, 0, sizeof action);
-    action.sa_handler = handle;
+    action.sa_handler = handler;
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART; /* a read or write under way must not fail for this */
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    sigaction(number, &action, NULL);
+}
+
+void interrupt_install(bool quiet)
+{
+    silent = quiet;
+    handle_by(SIGINT, handle);
+    handle_by(SIGTERM, handle);
+}
+
+void interrupt_after(double seconds)
+{
+    const double whole = floor(seconds);
+    const struct itimerval timer = {
+        .it_value = {.tv_sec = (time_t)whole, .tv_usec = (suseconds_t)(1e6 * (seconds - whole))}};
+
+    handle_by(SIGALRM, time_is_over);
+    setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 const volatile sig_atomic_t *interrupt_flag(void)

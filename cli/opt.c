@@ -252,6 +252,8 @@ static wm_status load_config(json_t **out, const opt_set *s, const char *path, w
     const char *command;
 
     *out = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+    if (!*out && why.line < 1)
+        return opt_fail(err, "%.220s", why.text); /* "unable to open x.json: No such file ..." */
     if (!*out)
         return opt_fail(err, "%.120s:%d: %.100s", path, why.line, why.text);
     command = json_string_value(json_object_get(*out, "command"));

@@ -90,6 +90,8 @@ wm_status opt_integer(int64_t *out, const opt_row *row, const char *text, wm_err
 
         if (errno || !in_range(row, (double)v))
             return out_of_range(row, text, "an integer", err);
+        if (v == 0 && row->unset && row->lo < 0) /* it would be taken for the default */
+            return out_of_range(row, text, "an integer other than 0,", err);
         *out = v;
         return WM_OK;
     }

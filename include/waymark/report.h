@@ -267,6 +267,9 @@ WM_API WM_MUST_CHECK wm_status wm_run_folder_open(wm_run_folder **out, const cha
                                                   const char *command, wm_run_mode mode,
                                                   wm_error *err);
 WM_API void wm_run_folder_close(wm_run_folder *r); /**< NULL is fine */
+/** Close the folder of a run that failed. One that had only said its settings leaves nothing: its
+ * files go, and the folder if that was all in it; what others have made stays. NULL is fine. */
+WM_API void wm_run_folder_discard(wm_run_folder *r);
 
 /** Whether RESUME found a run. */
 WM_API bool wm_run_folder_resumed(const wm_run_folder *r);

@@ -263,7 +263,7 @@ static wm_status open_data(mnist_data *d, const preset *p, const reproduce_setti
     if (p == &presets[REPRODUCE_SMOKE])
         return draw_images(d, s->seed, err);
     return reproduce_fail(err, WM_EINVAL,
-                          "this preset needs the images: --data DIR, which `make data` fetches");
+                          "--data DIR: this preset needs the images, which `make data` fetches");
 }
 
 static void free_data(mnist_data *d)

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -54,7 +55,20 @@ typedef struct described {
     char *text; /* (raw, LABEL) */
 } described;
 
-static wm_status describe(described *d, int64_t raw, const wm_schema *schema, wm_error *err)
+/* Of pairs a column is one of u or of v, as the user has them. */
+static const char *name_column(char text[LABEL], const wm_schema *schema, int64_t j, int64_t pairs)
+{
+    const char *name = wm_schema_name(schema, j);
+
+    if (pairs == 0)
+        return wm_schema_describe(schema, j, text, LABEL);
+    snprintf(text, LABEL, "column %" PRId64 " of %s%s%.40s%s", 1 + (j < pairs ? j : j - pairs),
+             j < pairs ? "u" : "v", name ? " ('" : "", name ? name : "", name ? "')" : "");
+    return text;
+}
+
+static wm_status describe(described *d, int64_t raw, const wm_schema *schema, int64_t pairs,
+                          wm_error *err)
 {
     wm_status st;
 
@@ -66,7 +80,7 @@ static wm_status describe(described *d, int64_t raw, const wm_schema *schema, wm
     for (int64_t j = 0; j < raw; j++) {
         d->kind[j] = wm_schema_kind(schema, j);
         d->levels[j] = wm_schema_levels(schema, j);
-        d->label[j] = wm_schema_describe(schema, j, d->text + j * LABEL, LABEL);
+        d->label[j] = name_column(d->text + j * LABEL, schema, j, pairs);
     }
     return WM_OK;
 }
@@ -82,7 +96,7 @@ static wm_status fit_encoder(wmi_study_data *data, const wm_data *const table[2]
     wm_status st = WM_OK;
 
     if (schema) {
-        if ((st = describe(&d, raw, schema, err)))
+        if ((st = describe(&d, raw, schema, o->pairs, err)))
             goto done;
         e.kind = d.kind;
         e.levels = d.levels;

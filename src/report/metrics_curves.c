@@ -88,8 +88,8 @@ static wm_status add(wmi_curves *all, const char *of, const char *name, double x
     return WM_OK;
 }
 
-/* A value found under a path of keys: chart "bridges loss", name "bridges loss 3" with the group's
- * name before it. */
+/* A value found under a path of keys: chart "bridges loss", name "bridge 3" ("widths 3" of any
+ * other list) with the group's name before it. */
 static wm_status add_value(wmi_curves *all, const json_t *v, const char *path, int64_t index,
                            const char *group, double x, wm_error *err)
 {
@@ -103,7 +103,8 @@ static wm_status add_value(wmi_curves *all, const json_t *v, const char *path, i
         return WM_OK;
     if (index >= 0)
         snprintf(number, sizeof number, " %" PRId64, index);
-    snprintf(name, sizeof name, "%s%s%s%s", group, *group ? ": " : "", path, number);
+    snprintf(name, sizeof name, "%s%s%s%s", group, *group ? ": " : "",
+             index >= 0 && strncmp(path, "bridges ", 8) == 0 ? "bridge" : path, number);
     return add(all, shared, name, x, json_number_value(v), err);
 }
 

@@ -86,8 +86,8 @@ static void put_verdict(const wmi_page *p)
 
 /* --- estimates ---------------------------------------------------------------------------------*/
 
-const char *const wmi_page_estimates[] = {
-    "mi", "kl_pq", "kl_qp", "noise_loglik", "direct", "raise", "ais", "log_z", NULL};
+const char *const wmi_page_estimates[] = {"mi",    "kl_pq", "kl_qp", "noise_loglik", "direct",
+                                          "raise", "ais",   "log_z", "accuracy",     NULL};
 
 /* A member KEYend of the summary. */
 static const json_t *beside(const wmi_page *p, const char *key, const char *end)
@@ -151,7 +151,10 @@ static void put_estimate(const wmi_page *p, const char *key)
     else
         fputs("not finite", p->out);
     fputs(" <span class=\"unit\">", p->out);
-    wmi_html_text(units ? units : "nats", p->out);
+    wmi_html_text(strcmp(key, "accuracy") == 0 ? "of the rows held out"
+                  : units                      ? units
+                                               : "nats",
+                  p->out);
     fputs("</span></p>\n<p>", p->out);
     if (json_array_size(ci) == 2 && json_is_number(json_array_get(ci, 0)) &&
         json_is_number(json_array_get(ci, 1))) {
@@ -242,6 +245,22 @@ static void put_checks(wmi_page *p)
     fputs("</table>\n</div>\n</section>\n", p->out);
 }
 
+/* From where to where the bridges lead; without alphas parts of v are exchanged one by one. */
+static const char *course(const json_t *summary, const json_t *bridge)
+{
+    if (json_object_get(summary, "noise_loglik"))
+        return "From the data (\xce\xb1 = 0) to the noise (\xce\xb1 = 1) over the waymarks. The "
+               "log-density is that of the noise plus the bridges' log-ratios.";
+    if (!json_object_get(bridge, "alpha_from"))
+        return "From pairs to rows that are no pairs: one part of v after the other is taken from "
+               "another pair. The answer is the sum of the bridges' log-ratios.";
+    if (json_object_get(summary, "mi"))
+        return "From pairs (p, \xce\xb1 = 0) to rows paired at random (q, \xce\xb1 = 1) over the "
+               "waymarks. The answer is the sum of the bridges' log-ratios.";
+    return "From p (\xce\xb1 = 0) to q (\xce\xb1 = 1) over the waymarks. The answer is the sum of "
+           "the bridges' log-ratios.";
+}
+
 static void put_bridges(wmi_page *p)
 {
     const json_t *bridges = json_object_get(p->summary, "bridges");
@@ -249,13 +268,7 @@ static void put_bridges(wmi_page *p)
     if (!json_is_array(bridges) || !json_is_object(json_array_get(bridges, 0)))
         return;
     wmi_page_section(p, "bridges", "Bridges");
-    fputs(
-        json_object_get(p->summary, "noise_loglik")
-            ? "<p>From the data (\xce\xb1 = 0) to the noise (\xce\xb1 = 1) over the waymarks. The "
-              "log-density is that of the noise plus the bridges' log-ratios.</p>\n"
-            : "<p>From p (\xce\xb1 = 0) to q (\xce\xb1 = 1) over the waymarks. The answer is the "
-              "sum of the bridges' log-ratios.</p>\n",
-        p->out);
+    fprintf(p->out, "<p>%s</p>\n", course(p->summary, json_array_get(bridges, 0)));
     wmi_html_rows(bridges, "Each bridge on held-out rows", p->out);
     fputs("</section>\n", p->out);
 }

@@ -256,6 +256,21 @@ void wm_run_folder_close(wm_run_folder *r)
     wmi_free(r);
 }
 
+void wm_run_folder_discard(wm_run_folder *r)
+{
+    static const char *const marks[] = {"config.json", "metrics.jsonl"};
+    const char *path;
+    bool begun;
+
+    if (r && !r->resumed && only_begun(&begun, r, NULL) == WM_OK && begun) {
+        for (size_t i = 0; i < 2; i++)
+            if (member(&path, r, marks[i], NULL) == WM_OK)
+                unlink(path);
+        rmdir(r->dir); /* stays where somebody else has files in it */
+    }
+    wm_run_folder_close(r);
+}
+
 bool wm_run_folder_resumed(const wm_run_folder *r)
 {
     return r && r->resumed;

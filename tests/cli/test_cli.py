@@ -60,6 +60,29 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("waymark version: no option --jsno; did you mean --json?", done.stderr)
 
+    def test_examples_name_one_data_set(self):
+        """`make data` leaves two of the same form in ../data: a folder above both is refused."""
+        readme = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, os.pardir, "README.md")
+        with open(readme) as f:
+            texts = [f.read()] + [run(WAYMARK, *words, "--help").stdout for words in
+                                  (["data", "mnist"], ["reproduce", "mnist"])]
+        for text in texts:
+            self.assertIn("../data/mnist ", text)
+            self.assertNotIn("../data ", text)
+
+    def test_values_that_mean_nothing_are_wrong_usage(self):
+        done = run(WAYMARK, "mi", "pairs.csv", "2", "x")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("waymark mi: DY 'x': must be a number of columns, from 1\n", done.stderr)
+        for words, says in ((["--lr", "0"], "--lr 0: must be a number above 0"),
+                            (["--iterations", "0"], "--iterations 0: must be an integer from 1"),
+                            (["--batch", "0"], "--batch 0: must be an integer from 1"),
+                            (["--format", "xls"], "--format xls: must be auto, npy, npz, csv"),
+                            (["--config", "none.json"], "ratio: unable to open none.json: No such file")):
+            done = run(WAYMARK, "ratio", "p.npy", "q.npy", *words)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(says, done.stderr)
+
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
     def test_a_result_that_cannot_be_written_is_a_failure(self):
         for words in (["--help"], ["version"], ["version", "--json"]):
@@ -96,12 +119,31 @@ class Frame(unittest.TestCase):
         done = run(PROBE, "pair")
         self.assertEqual(done.returncode, 2)
         self.assertIn("  pair two  the second", done.stderr)
-        done = run(PROBE, "pair", "three")
+        done = run(PROBE, "pair", "seven")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("no 'three'; one of these is needed", done.stderr)
-        done = run(PROBE, "help", "pair")
-        self.assertEqual(done.returncode, 0)
-        self.assertIn("pair one", done.stdout)
+        self.assertIn("no 'seven'; one of these is needed", done.stderr)
+        self.assertIn("no 'twoo', did you mean 'two'?", run(PROBE, "pair", "twoo").stderr)
+        for words in (["help", "pair"], ["pair", "--help"], ["pair", "-h"], ["pair", "help"]):
+            done = run(PROBE, *words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+            self.assertIn("Usage: waymark pair COMMAND", done.stdout)
+            self.assertIn("  pair one  the first", done.stdout)
+
+    def test_a_command_knows_those_that_go_on_from_it(self):
+        text = run(WAYMARK, "data", "--help").stdout
+        for name in ("data mnist", "data omniglot", "data glyphs"):
+            self.assertIn(f"\n  {name} ", text)
+        self.assertIn("\n  embed fit ", run(WAYMARK, "help", "embed").stdout)
+        for words, meant in ((["data", "mnits"], "data mnist"), (["embed", "fitt", "u", "v"], "embed fit"),
+                             (["data", "omniglto", "--from", "x"], "data omniglot")):
+            done = run(WAYMARK, *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"Did you mean `waymark {meant}`?\n", done.stderr)
+
+    def test_options_come_after_the_command(self):
+        done = run(WAYMARK, "--seed", "3", "version")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("waymark: --seed: the command comes first", done.stderr)
 
     def test_arguments_are_counted(self):
         done = run(PROBE, "probe")
@@ -169,6 +211,28 @@ class Frame(unittest.TestCase):
             done = run(PROBE, "probe", "x", *words)
             self.assertEqual(done.returncode, 2)
             self.assertIn(says, done.stderr)
+
+    def test_every_run_has_its_page(self):
+        self.assertEqual(run(PROBE, "probe", "x", "-o", self.path("run")).returncode, 0)
+        self.assertIn("<h1>waymark probe</h1>", self.read("run", "report.html"))
+
+    def test_a_run_that_fails_at_its_start_leaves_nothing(self):
+        self.assertEqual(run(PROBE, "probe", "x", "--fail", "-o", self.path("deep", "run")).returncode, 1)
+        self.assertEqual(os.listdir(self.path("deep")), [])
+        os.mkdir(self.path("own"))
+        with open(self.path("own", "notes.txt"), "w") as f:
+            f.write("mine")
+        self.assertEqual(run(PROBE, "probe", "x", "--fail", "-o", self.path("own")).returncode, 1)
+        self.assertIn("notes.txt", os.listdir(self.path("own")))
+        out = self.path("run")
+        self.assertEqual(run(PROBE, "probe", "x", "-o", out).returncode, 0)
+        before = sorted(os.listdir(out))
+        self.assertEqual(run(PROBE, "probe", "-o", out, "--resume", "--fail").returncode, 1)
+        self.assertEqual(sorted(os.listdir(out)), before)
+        child = self.wait_for("-o", self.path("stopped"))  # what is stopped can go on
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+        self.assertIn("config.json", os.listdir(self.path("stopped")))
 
     def test_what_was_published_stays(self):
         out = self.path("run")

@@ -231,6 +231,7 @@ class Images(unittest.TestCase):
         words = ("glyphs", "--grid", 4, "--train", 6, "--valid", 5, "--test", 4, "--unseen", 3, "--held-out", 4)
         done = run(*words, "-o", out, "--png", png)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("test (4), unseen (3) to", done.stderr)
         self.assertEqual(sorted(os.listdir(out)), ["test", "train", "truth.json", "unseen", "valid"])
         for split, n in (("train", 6), ("valid", 5), ("test", 4), ("unseen", 3)):
             for name, shape in (("u", (n, 56, 56)), ("v", (n, 56, 56)), ("labels", (n, 4))):
@@ -246,7 +247,8 @@ class Images(unittest.TestCase):
         self.assertEqual(run(*words, "-o", out, "--overwrite", "--seed", 2).returncode, 0)
         self.fails(("glyphs", "--grid", 16), "a grid of 4 x 4 cells needs an alphabet for each; there are 9")
         self.fails(("glyphs", "--grid", 3), "3x3 has 9", 2)
-        self.fails(("glyphs", "--grid", "two"), "--grid", 2)
+        self.fails(("glyphs", "--grid", "two"), "--grid two: must be 1, 4, 9", 2)
+        self.fails(("glyphs", "--grid", "2x"), "--grid 2x: must be 1, 4, 9", 2)
         self.fails(("glyphs", "--held-out", 20), "20 of 20 drawings held out")
 
     def test_held_out_drawings_are_in_unseen_alone(self):

@@ -217,6 +217,8 @@ class Ebm(Case):
         self.refused(1, "constant", "ebm", "constant.csv", *TABLE)
         for words, says in ((["--image", "8by8"], "--image '8by8'"), (["--image", "8x8x"], "--image"),
                             (["--noise", "laplace"], "copula"), (["--model", "cubic"], "cubic"),
+                            (["--iterations", 0], "--iterations 0: must be an integer other than 0, from -1 to"),
+                            (["--average", 0], "--average 0: must be a number above 0"),
                             (["--bridges", 0], "--bridges"), (["--dequantize", 1], "--dequantize"),
                             (["--spacing", "square"], "--spacing"), (["--iteration", 5], "iterations")):
             self.refused(2, says, "ebm", "images.npy", *words, "-o", "bad", folder="bad")
@@ -264,6 +266,21 @@ class Ebm(Case):
         self.assertFalse([c for c in s["checks"] if c["name"] == "finished"][0]["ok"])
         self.assertEqual(s["verdict"], "doubt")
         self.assertIn("--resume", s["reason"])
+
+
+    def test_missing_values(self):
+        """The way out that the message names is there."""
+        with open(path("plane.csv")) as f, open(path("holes.csv"), "w") as g:
+            g.write(f.read() + "NA,1\n")
+        advice = "line 402, column 1 ('a'): the value is missing (NaN): --missing drop leaves"
+        self.refused(1, advice, "ebm", "holes.csv", *TABLE)
+        done = must("ebm", "holes.csv", *TABLE, "--missing", "drop", "-o", "holes")
+        self.assertIn("1 of 401 rows", done.stderr)
+        self.assertEqual(content("holes", "model.safetensors"), content("plane", "model.safetensors"))
+        self.refused(1, advice, "loglik", "plane", "holes.csv", "--method", "direct")
+        s = json.loads(must("loglik", "plane", "holes.csv", "--method", "direct", "--missing", "drop",
+                            "--json").stdout)
+        self.assertEqual(s["n_test"], 400)
 
 
 class Loglik(Case):
@@ -364,6 +381,7 @@ class Sample(Case):
             self.assertGreater(s[key], 0, key)
         self.assertIsInstance(s["diverging"], int)
         self.assertIsInstance(s["warnings"], list)
+        self.assertEqual(s["verdict"], "doubt" if s["warnings"] else "trust")
         shape, x = read_npy("s1/draws.npy")
         self.assertEqual(shape, (8, 6, 2))
         self.assertGreater(len(set(x)), 8 * 3 * 2)  # a move that is refused repeats its draw
@@ -538,6 +556,15 @@ class Stopped(Case):
                   self.grown("draw", "chains.draws.safetensors", 3),
                   ["draws.npy"] + [name + ".npy" for name in STATISTICS])
 
+    def test_time_that_runs_out_stops_chains(self):
+        words = ["loglik", "plane", "plane.csv", "--method", "ais", "--chains", 16, "--steps", 4000]
+        done = waymark(*words, "-o", "timed", "--time-limit", "0.1s", "--checkpoint", "0.02s")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("waymark loglik: stopped", done.stderr)
+        s = json.loads(must("loglik", "-o", "timed", "--resume", "--json").stdout)
+        whole = json.loads(must(*words, "--json").stdout)
+        self.assertEqual((s["ais"], s["log_z"]), (whole["ais"], whole["log_z"]))
+
     def test_chains_of_another_model_are_not_taken(self):
         words = ["--chains", 8, "--steps", 3000, "-o", "other"]
         self.interrupt(["sample", "plane", *words], signal.SIGKILL,
@@ -580,8 +607,8 @@ class Reproduce(Case):
         return "blank.npy"
 
     def test_refusals(self):
-        self.refused(1, "--data DIR", "reproduce", "mnist", "--preset", "laptop")
-        self.refused(1, "--only 'digits'", "reproduce", "mnist", "--preset", "smoke", "--only", "digits")
+        self.refused(2, "--data DIR", "reproduce", "mnist", "--preset", "laptop")
+        self.refused(2, "--only 'digits'", "reproduce", "mnist", "--preset", "smoke", "--only", "digits")
         self.refused(2, "--preset", "reproduce", "mnist", "--preset", "huge")
         self.refused(1, "nowhere", "reproduce", "mnist", "--preset", "smoke", "--data", "nowhere")
 

@@ -72,6 +72,18 @@ class Probe(Case):
         self.assertEqual(one, same)
         self.assertNotEqual(one["columns"], other["columns"])
 
+    def test_missing_values(self):
+        with open(self.path("x.csv"), "a") as f:
+            f.write("1,2,,4\n")
+        self.put("y.csv", [["side", "high"], *self.words, ["left", 1]])
+        self.refused("--missing drop leaves such rows out", "probe", "x.csv", "y.csv")
+        got = self.json_of("probe", "x.csv", "y.csv", "--missing", "drop", "-o", "run")
+        self.assertEqual(got["n_train"] + got["n_test"], 300)
+        with open(self.path("run", "report.html")) as f:
+            page = f.read()
+        self.assertIn("<h1>waymark probe</h1>", page)
+        self.assertRegex(page, r'<p class="value">0\.\d+ <span class="unit">of the rows held out')
+
     def test_test_files_and_ridge(self):
         got = self.json_of("probe", "x.csv", "y.csv", "x.csv", "y.csv")
         self.assertEqual((got["n_train"], got["n_test"]), (300, 300))
@@ -324,7 +336,7 @@ class Omniglot(Case):
 
     def test_what_is_refused(self):
         command = ("reproduce", "omniglot", "--preset", "smoke")
-        self.refused("--only 'tre-5'", *command, "--only", "tre-5")
+        self.refused("--only 'tre-5'", *command, "--only", "tre-5", code=2)
         self.refused("nowhere: No such file", *command, "--data", "nowhere")
         os.mkdir(self.path("empty"))
         self.refused("empty", *command, "--data", "empty")

@@ -89,6 +89,16 @@ class Mixing(Case):
         self.assertNotIn(SENTENCE, self.run_it(*quick))
 
 
+class Columns(Case):
+    def test_a_constant_column_is_named_as_the_user_has_it(self):
+        draw = random.Random(2)
+        self.put("u.csv", [[draw.gauss(0, 1)] for _ in range(100)])
+        self.put("v.csv", [["a", "b"]] + [[draw.gauss(0, 1), 1] for _ in range(100)])
+        done = subprocess.run([WAYMARK, "mi", "u.csv", "v.csv", "-q"], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("waymark mi: column 2 of v ('b') is constant (1)", done.stderr)
+
+
 class Missing(Case):
     def test_pairs_are_dropped_together(self):
         """One value is missing in each file, in different rows: the rest must stay paired."""

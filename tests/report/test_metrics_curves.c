@@ -49,7 +49,7 @@ static void texts_and_bridges_name_the_curves(void **state)
     assert_int_equal(all.n, 3);
     assert_string_equal(all.x_name, "epoch");
     assert_near(curve("kl", "mlp, fold 2: kl")->y[0], 5, 0);
-    assert_near(curve("bridges loss", "bridges loss 1")->y[0], 2, 0);
+    assert_near(curve("bridges loss", "bridge 1")->y[0], 2, 0);
     wmi_curves_clear(&all);
 }
 
@@ -65,7 +65,7 @@ static void stages_have_charts_of_their_own(void **state)
     assert_near(curve("noise: log-likelihood", "valid loglik")->y[0], -3, 0);
     assert_near(curve("heads: loss", "valid loss")->y[0], 2, 0);
     assert_near(curve("bridges: loss", "train loss")->y[0], 7, 0);
-    assert_near(curve("bridges: bridges loss", "bridges loss 0")->y[0], 8, 0);
+    assert_near(curve("bridges: bridges loss", "bridge 0")->y[0], 8, 0);
     assert_near(curve("loss", "train loss")->y[0], 9, 0);
     wmi_curves_clear(&all);
 }

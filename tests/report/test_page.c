@@ -338,6 +338,37 @@ static void nothing_from_a_file_is_markup(void **state)
     lacks(page(NULL, NULL), "\xe2\x80\xae");
 }
 
+/* A summary (text in single quotes) makes a page with this in it. */
+static void page_of(const char *text, const char *part)
+{
+    char quoted[512];
+
+    snprintf(quoted, sizeof quoted, "%s", text);
+    for (char *p = quoted; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    put("run/summary.json", quoted);
+    has(page(NULL, NULL), part);
+}
+
+static void bridges_say_where_they_lead(void **state)
+{
+    (void)state;
+    put("run/config.json", config);
+    page_of("{'kl_pq': 1.0, 'bridges': [{'k': 0, 'alpha_from': 0.0}]}", "<p>From p (");
+    page_of("{'mi': 1.0, 'bridges': [{'k': 0, 'alpha_from': 0.0}]}", "<p>From pairs (p, ");
+    page_of("{'mi': 1.0, 'bridges': [{'k': 0, 'loss': 1.0}]}", "<p>From pairs to rows that are no");
+    page_of("{'noise_loglik': 1.0, 'bridges': [{'k': 0, 'alpha_from': 0.0}]}", "<p>From the data");
+}
+
+static void an_accuracy_is_an_answer(void **state)
+{
+    (void)state;
+    put("run/config.json", config);
+    page_of("{'accuracy': 0.75, 'accuracy_ci95': [0.5, 0.875]}",
+            "0.7500 <span class=\"unit\">of the rows held out</span></p>\n<p>95 % interval "
+            "<strong>0.5000 to 0.8750</strong>");
+}
+
 static void a_run_that_has_not_ended_has_a_page(void **state)
 {
     wm_report_info info;
@@ -435,6 +466,8 @@ int main(void)
         TEST(panels_are_taken_apart),
         TEST(curves_are_drawn),
         TEST(nothing_from_a_file_is_markup),
+        TEST(bridges_say_where_they_lead),
+        TEST(an_accuracy_is_an_answer),
         TEST(a_run_that_has_not_ended_has_a_page),
         TEST(other_folders_are_refused),
         TEST(memory_that_runs_out_is_reported),
