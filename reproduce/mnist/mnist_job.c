@@ -63,6 +63,8 @@ static wm_status fit(wm_ebm **out, const mnist_job *job, const mnist_data *data,
         return wm_ebm_load(out, model, err);
     if ((st = wm_ebm_fit(out, data->train, data->valid, &o, err)))
         return st;
+    if (s->stop && *s->stop) /* the checkpoint has it: --resume goes on */
+        return reproduce_fail(err, WM_EINTERRUPTED, "stopped while fitting %s", name);
     return model ? wm_ebm_save(*out, model, err) : WM_OK;
 }
 

@@ -542,8 +542,9 @@ wm_status wm_ebm_fit(wm_ebm **out, const wm_data *data, const wm_data *valid,
     f = (fitting){.e = e, .opts = opts, .start = wmi_clock(opts->sink)};
     f.rows.e = e;
     f.rows.seed = opts->seed;
-    /* A Gaussian's waymarks are the same in both spaces, and cheaper here. */
-    f.rows.z_space = !opts->x_space && opts->noise != WM_NOISE_GAUSSIAN;
+    /* A Gaussian's waymarks are the same in both spaces, and so are the two ends of any noise:
+     * here they cost no maps but that of the noise's own draws. */
+    f.rows.z_space = !opts->x_space && opts->noise != WM_NOISE_GAUSSIAN && opts->bridges > 1;
     if ((st = set_alphas(e, opts, err)) || (st = name_checkpoints(&f, err)) ||
         (st = cut_rows(&f, data, valid, err)) || (st = fit_transform(&f, err)) ||
         (st =

@@ -556,6 +556,15 @@ class Stopped(Case):
                   self.grown("draw", "chains.draws.safetensors", 3),
                   ["draws.npy"] + [name + ".npy" for name in STATISTICS])
 
+    def test_mnist(self):
+        """A row that was stopped while it was fitted is no model of the row."""
+        words = ["reproduce", "mnist", "--preset", "smoke", "--only", "gaussian-nce", "--checkpoint", "0.01s", "-o"]
+        must(*words, "digits-whole", "-q")
+        self.interrupt([*words, "digits"], signal.SIGINT, self.grown("digits", "gaussian-nce-state.heads.safetensors", 2))
+        self.assertFalse(os.path.exists(path("digits", "gaussian-nce.safetensors")))
+        must(*words, "digits", "--resume", "-q")
+        self.assertEqual(content("digits", "gaussian-nce.safetensors"), content("digits-whole", "gaussian-nce.safetensors"))
+
     def test_time_that_runs_out_stops_chains(self):
         words = ["loglik", "plane", "plane.csv", "--method", "ais", "--chains", 16, "--steps", 4000]
         done = waymark(*words, "-o", "timed", "--time-limit", "0.1s", "--checkpoint", "0.02s")
