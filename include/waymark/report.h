@@ -249,17 +249,17 @@ typedef struct wm_run_folder wm_run_folder;
 typedef enum wm_run_mode {
     WM_RUN_NEW,       /**< refuse a folder that holds a run, unless that ended before it began */
     WM_RUN_RESUME,    /**< go on with the run of the same command, or start one if there is none */
-    WM_RUN_OVERWRITE, /**< remove the files of the run that is there (see wm_run_folder_open) */
+    WM_RUN_OVERWRITE, /**< replace the run that is there (see wm_run_folder_open) */
 } wm_run_mode;
 
 /** Open or make a run folder.
  * @param[out] out  closed with wm_run_folder_close(); NULL on failure
  * @param dir       made with the folders above it
  * @param command   the command that runs, as config.json will say
- * @param mode      OVERWRITE removes config.json, summary.json, metrics.jsonl, report.html,
+ * @param mode      OVERWRITE puts aside config.json, summary.json, metrics.jsonl, report.html,
  *                  model.safetensors, state.safetensors, where there was a run all other
  *                  safetensors files too, and the pictures, numbers and scripts in figures/,
- *                  nothing else
+ *                  nothing else; they are removed when the folder is closed
  * @return WM_OK; WM_EINVAL (the folder holds a run, that of another command, or one of the
  *         files above without a run), WM_EIO (also:
  *         another process has it open), WM_EFORMAT (its config.json is broken), WM_ENOMEM */
@@ -268,7 +268,8 @@ WM_API WM_MUST_CHECK wm_status wm_run_folder_open(wm_run_folder **out, const cha
                                                   wm_error *err);
 WM_API void wm_run_folder_close(wm_run_folder *r); /**< NULL is fine */
 /** Close the folder of a run that failed. One that had only said its settings leaves nothing: its
- * files go, and the folder if that was all in it; what others have made stays. NULL is fine. */
+ * files go, and the folder if that was all in it; what others have made stays, and what it was to
+ * overwrite comes back. NULL is fine. */
 WM_API void wm_run_folder_discard(wm_run_folder *r);
 
 /** Whether RESUME found a run. */

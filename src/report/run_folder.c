@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/file.h"
+#include "report/run_replaced.h"
 #include "report/summary.h"
 #include "report/text.h"
 #include "waymark/version.h"
@@ -21,18 +22,9 @@
 struct wm_run_folder {
     wmi_arena arena; /* the paths that were asked for */
     char *dir, *command;
-    FILE *metrics; /* open for appending, and locked as long as the folder is open */
-    bool resumed;
+    FILE *metrics;          /* open for appending, and locked as long as the folder is open */
+    bool resumed, replaces; /* replaces: another run, which waits in run_replaced.h's place */
 };
-
-/* Endings of what a figure is: its picture, numbers and script. */
-static const char *const figure_files[] = {".svg", ".png", ".csv", ".gp"};
-#define N_FIGURE_FILES (sizeof figure_files / sizeof *figure_files)
-
-/* What OVERWRITE removes: the marks of a run, and what a resume could take for its own. */
-static const char *const run_files[] = {"config.json",       "summary.json",      "metrics.jsonl",
-                                        "model.safetensors", "state.safetensors", "report.html"};
-#define N_RUN_FILES (sizeof run_files / sizeof *run_files)
 
 static wm_status member(const char **out, wm_run_folder *r, const char *name, wm_error *err)
 {
@@ -86,10 +78,10 @@ static wm_status find_run(wm_run_folder *r, char *holder, size_t size, wm_error 
  * empty metrics.jsonl is what a run leaves that was killed at its very start. */
 static wm_status refuse_strangers(wm_run_folder *r, wm_error *err)
 {
-    for (size_t i = 0; i < N_RUN_FILES; i++) {
+    for (size_t i = 0; i < WMI_RUN_FILES; i++) {
         struct stat info;
         const char *path;
-        wm_status st = member(&path, r, run_files[i], err);
+        wm_status st = member(&path, r, wmi_run_files[i], err);
 
         if (st)
             return st;
@@ -172,50 +164,29 @@ static wm_status open_metrics(wm_run_folder *r, wm_error *err)
     return WM_OK; /* a file system without locks is trusted */
 }
 
-/* Files of a folder by their endings (n). */
-static void remove_files(const char *path, const char *const *endings, size_t n)
+/* The old run's files out of the way. Its metrics.jsonl carries the lock of the folder, which the
+ * new one has before the old is let go. */
+static wm_status replace_run(wm_run_folder *r, wm_error *err)
 {
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
+    FILE *old = r->metrics;
+    wm_status st = wmi_replaced_keep(r->dir, err);
 
-    if (!dir)
-        return;
-    while ((entry = readdir(dir))) {
-        const char *end = strrchr(entry->d_name, '.');
-
-        for (size_t i = 0; end && i < n; i++)
-            if (strcmp(end, endings[i]) == 0)
-                unlinkat(dirfd(dir), entry->d_name, 0);
-    }
-    closedir(dir);
+    r->replaces = !st;
+    if (!st && !(st = open_metrics(r, err)))
+        fclose(old);
+    return st;
 }
 
-/* Models and states of the old run have names that its command gave them: a resume of the new one
- * must not take them for its own. Where there was no run they are somebody else's. */
-static wm_status remove_run(wm_run_folder *r, wm_error *err)
+static void free_folder(wm_run_folder *r)
 {
-    static const char *const tensors[] = {".safetensors"};
-    const char *config;
-    wm_status found = member(&config, r, "config.json", err);
-
-    if (found)
-        return found;
-    if (wmi_file_exists(config))
-        remove_files(r->dir, tensors, 1);
-    for (size_t i = 0; i < N_RUN_FILES; i++) {
-        const char *path;
-        wm_status st = member(&path, r, run_files[i], err);
-
-        if (st)
-            return st;
-        if (strcmp(run_files[i], "metrics.jsonl") == 0) {
-            if (ftruncate(fileno(r->metrics), 0)) /* it carries the lock: emptied, not removed */
-                return wmi_fail(err, WM_EIO, "%s: %s", wmi_path_tail(path), strerror(errno));
-        } else if (unlink(path) && errno != ENOENT) {
-            return wmi_fail(err, WM_EIO, "%s: %s", wmi_path_tail(path), strerror(errno));
-        }
-    }
-    return WM_OK;
+    if (!r)
+        return;
+    if (r->metrics)
+        fclose(r->metrics);
+    wmi_arena_free(&r->arena);
+    wmi_free(r->dir);
+    wmi_free(r->command);
+    wmi_free(r);
 }
 
 wm_status wm_run_folder_open(wm_run_folder **out, const char *dir, const char *command,
@@ -231,44 +202,44 @@ wm_status wm_run_folder_open(wm_run_folder **out, const char *dir, const char *c
     if ((st = wmi_path_join(&r->dir, "", dir, err)) ||
         (st = wmi_path_join(&r->command, "", command, err)) || (st = admit(r, mode, err)) ||
         (st = open_metrics(r, err)) || (st = member(&figures, r, "figures", err)) ||
-        (mode == WM_RUN_OVERWRITE && (st = remove_run(r, err))))
+        (mode == WM_RUN_OVERWRITE && (st = replace_run(r, err))))
         goto done;
-    if (mode == WM_RUN_OVERWRITE) /* a new run may draw others; the page shows all that are there */
-        remove_files(figures, figure_files, N_FIGURE_FILES);
     wmi_folder_sweep(dir);
     wmi_folder_sweep(figures);
     *out = r;
     r = NULL;
 done:
-    wm_run_folder_close(r);
+    free_folder(r);
     return st;
 }
 
 void wm_run_folder_close(wm_run_folder *r)
 {
-    if (!r)
-        return;
-    if (r->metrics)
-        fclose(r->metrics);
-    wmi_arena_free(&r->arena);
-    wmi_free(r->dir);
-    wmi_free(r->command);
-    wmi_free(r);
+    if (r)
+        wmi_replaced_drop(r->dir);
+    free_folder(r);
 }
 
 void wm_run_folder_discard(wm_run_folder *r)
 {
     static const char *const marks[] = {"config.json", "metrics.jsonl"};
     const char *path;
-    bool begun;
+    bool begun = false;
 
-    if (r && !r->resumed && only_begun(&begun, r, NULL) == WM_OK && begun) {
-        for (size_t i = 0; i < 2; i++)
-            if (member(&path, r, marks[i], NULL) == WM_OK)
-                unlink(path);
-        rmdir(r->dir); /* stays where somebody else has files in it */
+    if (r && r->replaces) /* beside it there may be what the old run's command left */
+        begun = !wmi_run_has_results(r->dir);
+    else if (r && !r->resumed && only_begun(&begun, r, NULL))
+        begun = false;
+    if (!begun) {
+        wm_run_folder_close(r);
+        return;
     }
-    wm_run_folder_close(r);
+    for (size_t i = 0; i < 2; i++)
+        if (member(&path, r, marks[i], NULL) == WM_OK)
+            unlink(path);
+    wmi_replaced_restore(r->dir);
+    rmdir(r->dir); /* stays where there is anything else in it */
+    free_folder(r);
 }
 
 bool wm_run_folder_resumed(const wm_run_folder *r)

@@ -103,10 +103,40 @@ static void overwriting_removes_the_old_run_only(void **state)
     append(r, 1);
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
                         "{\"step\": 1, \"loss\": 0.5}\n");
-    assert_int_equal(scratch_count(scratch("run")), 3); /* metrics, the notes and figures */
     assert_int_equal(scratch_count(scratch("run/figures")), 1);
-    assert_true(wmi_file_exists(scratch("run/notes.txt")));
+    assert_false(wmi_file_exists(scratch("run/state.safetensors")));
     wm_run_folder_close(r);
+    assert_int_equal(scratch_count(scratch("run")), 3); /* metrics, the notes and figures */
+    assert_true(wmi_file_exists(scratch("run/notes.txt")));
+}
+
+/* A run that is to replace another and fails before it has made anything, as by a misspelt file
+ * name, costs nothing; one that was killed is replaced with what it had not yet removed. */
+static void a_run_that_never_began_gives_the_old_one_back(void **state)
+{
+    wm_summary *s = step_line(1);
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    make_run(scratch("run"), "mi");
+    assert_ok(wmi_file_write(scratch("run/model.safetensors"), "old", 3, &err), err);
+    assert_ok(wmi_folder_make(scratch("run/figures"), &err), err);
+    assert_ok(wmi_file_write(scratch("run/figures/old.svg"), "x", 1, &err), err);
+    for (int i = 0; i < 2; i++) { /* the second after the first was killed */
+        assert_ok(wm_run_folder_open(&r, scratch("run"), "ratio", WM_RUN_OVERWRITE, &err), err);
+        assert_ok(wm_run_folder_config(r, s, &err), err);
+        assert_false(wmi_file_exists(scratch("run/model.safetensors")));
+        wm_run_folder_discard(r);
+        assert_string_equal(scratch_read(scratch("run/model.safetensors")), "old");
+        assert_non_null(strstr(scratch_read(scratch("run/config.json")), "\"mi\""));
+        assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "\"step\": 1"));
+        assert_true(wmi_file_exists(scratch("run/figures/old.svg")));
+        assert_ok(wmi_folder_make(scratch("run/.replaced"), &err), err);
+        assert_ok(wmi_file_write(scratch("run/.replaced/model.safetensors"), "older", 5, &err),
+                  err);
+    }
+    wm_summary_free(s);
 }
 
 static void strangers_files_are_safe(void **state)
@@ -310,6 +340,7 @@ int main(void)
         TEST(a_run_leaves_its_files),
         TEST(a_run_is_not_overwritten_by_chance),
         TEST(overwriting_removes_the_old_run_only),
+        TEST(a_run_that_never_began_gives_the_old_one_back),
         TEST(strangers_files_are_safe),
         TEST(a_resume_goes_back_to_its_checkpoint),
         TEST(stages_count_their_own_steps),
