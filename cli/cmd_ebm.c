@@ -326,6 +326,8 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
         return cli_usage(call, err, "--spacing: %s", why.text);
     if ((st = find_image(o, call, err)))
         return st;
+    if (f->network && !(o->model ? o->model & WM_EBM_RESNET : o->height > 0))
+        return cli_usage(call, err, "--network is for a resnet, which is not among the terms");
     o->noise = (wm_ebm_noise)f->noise;
     o->objective = (wm_ratio_objective)f->objective;
     o->levels = f->levels;

@@ -222,6 +222,7 @@ class Ebm(Case):
                             (["--bridges", 0], "--bridges"), (["--dequantize", 1], "--dequantize"),
                             (["--spacing", "square"], "--spacing"), (["--iteration", 5], "iterations")):
             self.refused(2, says, "ebm", "images.npy", *words, "-o", "bad", folder="bad")
+        self.refused(2, "--network is for a resnet", "ebm", "plane.csv", "--network", "laptop")
         self.refused(2, "takes DATA", "ebm")
         self.refused(1, "holds a run of 'ebm'", "ebm", "plane.csv", *TABLE, "-o", "plane")
 
