@@ -37,8 +37,8 @@ typedef struct preset {
     wm_ebm_training copula, flow, heads, nce, tre;
     bool spread;
     int64_t chains, steps;
-    double flow_share; /* of the steps of training, over flow noise, through which every waymark
-                          must go; 0: all */
+    double flow_share; /* of all these steps, over flow noise, through which every waymark and
+                          every gradient must go; 0: all */
     /* The sensitivity study, where the rows are too many for their full size: additive bridges
      * alone. iterations 0: as the table's rows. */
     wm_ebm_training study;
@@ -119,6 +119,7 @@ static mnist_job job_of(const preset *p, wm_ebm_noise noise, mnist_method method
         for (int stage = WM_EBM_STAGE_HEADS; stage < WM_EBM_STAGES; stage++)
             j.train[stage].iterations =
                 (int64_t)(p->flow_share * (double)j.train[stage].iterations);
+        j.steps = (int64_t)(p->flow_share * (double)j.steps);
     }
     if (method == MNIST_NOISE) {
         j.train[WM_EBM_STAGE_HEADS].iterations = -1;
