@@ -21,10 +21,11 @@ const char *mnist_method_name(mnist_method method)
     return names[method];
 }
 
-static wm_status fit(wm_ebm **out, const mnist_job *job, const mnist_data *data,
+static wm_status fit(wm_ebm **out, double *seconds, const mnist_job *job, const mnist_data *data,
                      const wm_ebm *noise, const char *name, const reproduce_settings *s,
                      wm_error *err)
 {
+    const double started = reproduce_clock(NULL);
     const char *model;
     wm_ebm_opts o;
     wm_status st;
@@ -59,12 +60,15 @@ static wm_status fit(wm_ebm **out, const mnist_job *job, const mnist_data *data,
         (st = reproduce_path(&o.checkpoint, name, "-state.safetensors", s, err)) ||
         (st = reproduce_path(&model, name, ".safetensors", s, err)))
         return st;
-    if (s->resume && reproduce_has(model)) /* this row was fitted before the run was stopped */
+    if (s->resume && reproduce_has(model)) { /* fitted before the run was stopped */
+        *seconds = NAN;                      /* which a model does not tell */
         return wm_ebm_load(out, model, err);
+    }
     if ((st = wm_ebm_fit(out, data->train, data->valid, &o, err)))
         return st;
     if (s->stop && *s->stop) /* the checkpoint has it: --resume goes on */
         return reproduce_fail(err, WM_EINTERRUPTED, "stopped while fitting %s", name);
+    *seconds = reproduce_clock(NULL) - started;
     return model ? wm_ebm_save(*out, model, err) : WM_OK;
 }
 
@@ -191,7 +195,7 @@ wm_status mnist_run(mnist_outcome *out, wm_ebm **model, const mnist_job *job,
                     const reproduce_settings *s, wm_error *err)
 {
     const int64_t n = wm_data_count(data->test), d = wm_data_dim(data->test);
-    double *log_phi = NULL, *log_q = NULL, started = reproduce_clock(NULL), se;
+    double *log_phi = NULL, *log_q = NULL, started, se;
     wm_ebm *e = NULL;
     wm_ebm_info info;
     wm_status st;
@@ -203,9 +207,8 @@ wm_status mnist_run(mnist_outcome *out, wm_ebm **model, const mnist_job *job,
                            .log_z = NAN,
                            .ess = NAN,
                            .gradients = NAN};
-    if ((st = fit(&e, job, data, noise, name, s, err)))
+    if ((st = fit(&e, &out->seconds, job, data, noise, name, s, err)))
         goto done;
-    out->seconds = reproduce_clock(NULL) - started;
     wm_ebm_get_info(e, &info);
     out->finished = info.finished;
     started = reproduce_clock(NULL);

@@ -362,7 +362,10 @@ static wm_status fill_table(wm_table **out, const mnist_job *jobs, const mnist_o
         bits_cell(*out, o[i].ais);
         for (int k = 0; k < 3; k++)
             bits_cell(*out, jobs[i].paper[k]);
-        wm_table_real(*out, o[i].seconds, 1);
+        if (isnan(o[i].seconds))
+            wm_table_text(*out, "");
+        else
+            wm_table_real(*out, o[i].seconds, 1);
     }
     return WM_OK;
 }

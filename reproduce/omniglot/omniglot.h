@@ -34,6 +34,7 @@ typedef struct omniglot_outcome {
     wm_share probe, probe_unseen; /* mean over cells; unseen.n is 0 where no drawing is held out */
     double worst_cell;            /* least accuracy of a cell */
     wm_embed_info info;
+    double seconds; /* of fitting; NaN where a resumed run found the model */
     double seconds_judging;
 } omniglot_outcome;
 

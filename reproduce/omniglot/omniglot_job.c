@@ -56,11 +56,13 @@ static void rewind_metrics(void *ctx, int64_t step)
         m->st = st;
 }
 
-static wm_status fit(wm_embed **out, const omniglot_job *job, const wm_grid_pairs *pairs,
-                     const char *name, const reproduce_settings *s, wm_error *err)
+static wm_status fit(wm_embed **out, double *seconds, const omniglot_job *job,
+                     const wm_grid_pairs *pairs, const char *name, const reproduce_settings *s,
+                     wm_error *err)
 {
     metrics m = {.settings = s, .name = name};
     const char *model;
+    wm_embed_info info;
     wm_embed_opts o;
     wm_status st;
 
@@ -87,8 +89,10 @@ static wm_status fit(wm_embed **out, const omniglot_job *job, const wm_grid_pair
     if ((st = reproduce_path(&o.checkpoint, name, "-state.safetensors", s, err)) ||
         (st = reproduce_path(&model, name, ".safetensors", s, err)))
         return st;
-    if (s->resume && reproduce_has(model)) /* this row was fitted before the run was stopped */
+    if (s->resume && reproduce_has(model)) { /* fitted before the run was stopped */
+        *seconds = NAN;                      /* which a model does not tell */
         return wm_embed_load(out, model, err);
+    }
     if ((st = wm_embed_fit_grid(out, pairs, &o, err)))
         return st;
     if (s->stop && *s->stop) /* the checkpoint has it: --resume goes on */
@@ -98,6 +102,8 @@ static wm_status fit(wm_embed **out, const omniglot_job *job, const wm_grid_pair
             *err = m.err;
         return m.st;
     }
+    wm_embed_get_info(*out, &info);
+    *seconds = info.seconds;
     return model ? wm_embed_save(*out, model, err) : WM_OK;
 }
 
@@ -227,7 +233,7 @@ wm_status omniglot_run(omniglot_outcome *out, const omniglot_job *job,
     grid.held_out = job->held_out;
     grid.seed = s->seed;
     if ((st = wm_grid_pairs_new(&pairs, alphabets, &grid, err)) ||
-        (st = fit(&e, job, pairs, name, s, err)))
+        (st = fit(&e, &out->seconds, job, pairs, name, s, err)))
         goto done;
     started = reproduce_clock(NULL);
     wm_embed_get_info(e, &out->info);

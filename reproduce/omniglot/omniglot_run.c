@@ -19,9 +19,10 @@ typedef struct preset {
     int64_t batch; /* not 0: waymark samples of a step in their stead, as the paper counts */
     int64_t iterations[SIDES], baseline_iterations[SIDES]; /* of the telescope, of the others */
     double lr, warmup, clip, average;                      /* warmup: share of the steps */
-    int64_t valid, calibration, partners, test, probe_train, probe_passes;
-    int64_t drawings, held_out;          /* drawings: of our own glyphs; 0: 20 */
-    const int64_t *sizes;                /* of their alphabets, (9); NULL: those of Omniglot */
+    int64_t valid, calibration, test, probe_train, probe_passes;
+    int64_t passes;             /* of the calibrating pairs: fewer bridges have more partners */
+    int64_t drawings, held_out; /* drawings: of our own glyphs; 0: 20 */
+    const int64_t *sizes;       /* of their alphabets, (9); NULL: those of Omniglot */
     double mi_limit[SIDES], probe_limit; /* of the checks: relative error, share of errors */
 } preset;
 
@@ -43,7 +44,7 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .average = 0.9,
                          .valid = 64,
                          .calibration = 100,
-                         .partners = 2,
+                         .passes = 8,
                          .test = 200,
                          .probe_train = 300,
                          .probe_passes = 50,
@@ -65,7 +66,7 @@ static const preset presets[REPRODUCE_PRESETS] = {
                           .average = 0.999,
                           .valid = 1000,
                           .calibration = 2000,
-                          .partners = 6,
+                          .passes = 54,
                           .test = 5000,
                           .probe_train = 10000,
                           .probe_passes = 300,
@@ -85,7 +86,7 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .lr = 1e-4,
                          .valid = 10000,
                          .calibration = 5000,
-                         .partners = 16,
+                         .passes = 144,
                          .test = 10000,
                          .probe_train = 50000,
                          .probe_passes = 10000,
@@ -112,7 +113,7 @@ static omniglot_job job_of(const preset *p, omniglot_method method, int64_t side
                           .average = p->average,
                           .valid = p->valid,
                           .calibration = p->calibration,
-                          .partners = p->partners,
+                          .partners = p->passes / (waymarks - 1),
                           .test = p->test,
                           .probe_train = p->probe_train,
                           .probe_passes = p->probe_passes,
@@ -209,17 +210,18 @@ static void add_row(wm_summary *s, const omniglot_job *j, const omniglot_outcome
     wm_summary_integer(row, "steps", o->info.steps);
     wm_summary_integer(row, "best_step", o->info.best_step);
     wm_summary_text(row, "network", j->network);
-    wm_summary_real(row, "seconds", o->info.seconds);
+    wm_summary_real(row, "seconds", o->seconds);
     wm_summary_real(row, "seconds_judging", o->seconds_judging);
     wm_summary_bool(row, "finished", o->info.finished);
 }
 
 static void percent_cell(wm_table *t, double x)
 {
-    if (isnan(x))
-        wm_table_text(t, "");
-    else
-        wm_table_real(t, 100 * x, 1);
+    char text[32] = "";
+
+    if (!isnan(x))
+        snprintf(text, sizeof text, "%.1f", 100 * x);
+    wm_table_text(t, text);
 }
 
 /* note: what is said of the accuracies of others. */
@@ -245,7 +247,10 @@ static wm_status fill_table(wm_table **out, const omniglot_job *jobs, const omni
         wm_table_real(*out, o[i].mi_scores.value, 2);
         percent_cell(*out, o[i].probe.value);
         percent_cell(*out, unseen_of(&o[i]));
-        wm_table_real(*out, o[i].info.seconds, 0);
+        if (isnan(o[i].seconds))
+            wm_table_text(*out, "");
+        else
+            wm_table_real(*out, o[i].seconds, 0);
         if (i + 1 < n && jobs[i + 1].side == jobs[i].side)
             continue;
         for (int c = 0; c < OMNIGLOT_CITED; c++) { /* after the last row of a d: what others had */

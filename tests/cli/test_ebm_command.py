@@ -565,6 +565,9 @@ class Stopped(Case):
         self.assertFalse(os.path.exists(path("digits", "gaussian-nce.safetensors")))
         must(*words, "digits", "--resume", "-q")
         self.assertEqual(content("digits", "gaussian-nce.safetensors"), content("digits-whole", "gaussian-nce.safetensors"))
+        self.assertGreater(summary("digits")["rows"][0]["seconds"], 0)
+        must(*words, "digits", "--resume", "-q")  # the model is there: how long it took is not known
+        self.assertIsNone(summary("digits")["rows"][0]["seconds"])
 
     def test_time_that_runs_out_stops_chains(self):
         words = ["loglik", "plane", "plane.csv", "--method", "ais", "--chains", 16, "--steps", 4000]
