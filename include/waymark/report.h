@@ -259,7 +259,8 @@ typedef enum wm_run_mode {
  * @param mode      OVERWRITE puts aside config.json, summary.json, metrics.jsonl, report.html,
  *                  model.safetensors, state.safetensors, where there was a run all other
  *                  safetensors files too, and the pictures, numbers and scripts in figures/,
- *                  nothing else; they are removed when the folder is closed
+ *                  nothing else; when the folder is closed they are removed, or come back where
+ *                  the new run has made no such file
  * @return WM_OK; WM_EINVAL (the folder holds a run, that of another command, or one of the
  *         files above without a run), WM_EIO (also:
  *         another process has it open), WM_EFORMAT (its config.json is broken), WM_ENOMEM */
@@ -268,8 +269,7 @@ WM_API WM_MUST_CHECK wm_status wm_run_folder_open(wm_run_folder **out, const cha
                                                   wm_error *err);
 WM_API void wm_run_folder_close(wm_run_folder *r); /**< NULL is fine */
 /** Close the folder of a run that failed. One that had only said its settings leaves nothing: its
- * files go, and the folder if that was all in it; what others have made stays, and what it was to
- * overwrite comes back. NULL is fine. */
+ * files go, and the folder if that was all in it; what others have made stays. NULL is fine. */
 WM_API void wm_run_folder_discard(wm_run_folder *r);
 
 /** Whether RESUME found a run. */

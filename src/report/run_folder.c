@@ -169,10 +169,12 @@ static wm_status open_metrics(wm_run_folder *r, wm_error *err)
 static wm_status replace_run(wm_run_folder *r, wm_error *err)
 {
     FILE *old = r->metrics;
-    wm_status st = wmi_replaced_keep(r->dir, err);
+    wm_status st;
 
-    r->replaces = !st;
-    if (!st && !(st = open_metrics(r, err)))
+    r->replaces = true;
+    if ((st = wmi_replaced_keep(r->dir, err)) || (st = open_metrics(r, err)))
+        wmi_replaced_restore(r->dir);
+    if (r->metrics != old)
         fclose(old);
     return st;
 }
@@ -213,33 +215,35 @@ done:
     return st;
 }
 
+/* As if the run had never been: what it was to replace comes back. */
+static void undo(wm_run_folder *r)
+{
+    static const char *const marks[] = {"config.json", "metrics.jsonl"};
+    const char *path;
+
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (member(&path, r, marks[i], NULL) == WM_OK)
+            unlink(path);
+    wmi_replaced_restore(r->dir);
+    rmdir(r->dir); /* stays where there is anything else in it */
+}
+
 void wm_run_folder_close(wm_run_folder *r)
 {
-    if (r)
+    if (r && r->replaces && !wmi_run_has_results(r->dir))
+        undo(r);
+    else if (r)
         wmi_replaced_drop(r->dir);
     free_folder(r);
 }
 
 void wm_run_folder_discard(wm_run_folder *r)
 {
-    static const char *const marks[] = {"config.json", "metrics.jsonl"};
-    const char *path;
-    bool begun = false;
+    bool begun;
 
-    if (r && r->replaces) /* beside it there may be what the old run's command left */
-        begun = !wmi_run_has_results(r->dir);
-    else if (r && !r->resumed && only_begun(&begun, r, NULL))
-        begun = false;
-    if (!begun) {
-        wm_run_folder_close(r);
-        return;
-    }
-    for (size_t i = 0; i < 2; i++)
-        if (member(&path, r, marks[i], NULL) == WM_OK)
-            unlink(path);
-    wmi_replaced_restore(r->dir);
-    rmdir(r->dir); /* stays where there is anything else in it */
-    free_folder(r);
+    if (r && !r->resumed && !r->replaces && only_begun(&begun, r, NULL) == WM_OK && begun)
+        undo(r);
+    wm_run_folder_close(r);
 }
 
 bool wm_run_folder_resumed(const wm_run_folder *r)
