@@ -218,13 +218,15 @@ done:
 /* As if the run had never been: what it was to replace comes back. */
 static void undo(wm_run_folder *r)
 {
-    static const char *const marks[] = {"config.json", "metrics.jsonl"};
-    const char *path;
+    const char *config, *metrics;
+    struct stat info;
 
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (member(&path, r, marks[i], NULL) == WM_OK)
-            unlink(path);
+    if (member(&config, r, "config.json", NULL) || member(&metrics, r, "metrics.jsonl", NULL))
+        return;
+    unlink(config);
     wmi_replaced_restore(r->dir);
+    if (!wmi_file_exists(config) && stat(metrics, &info) == 0 && info.st_size == 0)
+        unlink(metrics);
     rmdir(r->dir); /* stays where there is anything else in it */
 }
 

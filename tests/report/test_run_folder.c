@@ -139,6 +139,10 @@ static void a_run_that_never_began_gives_the_old_one_back(void **state)
         assert_ok(wmi_file_write(scratch("run/.replaced/model.safetensors"), "older", 5, &err),
                   err);
     }
+    assert_ok(wm_run_folder_open(&r, scratch("new"), "ratio", WM_RUN_OVERWRITE, &err), err);
+    assert_ok(wm_run_folder_config(r, s, &err), err);
+    wm_run_folder_discard(r);
+    assert_false(wmi_file_exists(scratch("new"))); /* where there was nothing, nothing is left */
     wm_summary_free(s);
 }
 
