@@ -28,7 +28,7 @@ typedef struct mnist_outcome {
     double valid;                                           /* direct, on validation images */
     double log_z, ess;
     double gradients; /* per second, of the chains of AIS */
-    double seconds; /* of fitting; NaN where a resumed run found the model */
+    double seconds;   /* of fitting; NaN where a resumed run found the model */
     double seconds_judging;
     bool finished;
 } mnist_outcome;
