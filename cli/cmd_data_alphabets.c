@@ -110,7 +110,6 @@ static wm_status read_grid(cli_call *call, wm_grid_pairs_opts *g, wm_error *err)
     const char *x = strchr(text, 'x');
     char first[32];
     int n = (int)(x ? (size_t)(x - text) : strlen(text));
-    wm_status st;
 
     wm_grid_pairs_opts_init(g);
     g->held_out = o->held_out;
@@ -118,8 +117,8 @@ static wm_status read_grid(cli_call *call, wm_grid_pairs_opts *g, wm_error *err)
     n = n < (int)sizeof first ? n : (int)sizeof first - 1;
     memcpy(first, text, (size_t)n);
     first[n] = '\0';
-    if ((st = opt_integer(&g->rows, &row, first, err)) ||
-        (x && (st = opt_integer(&g->columns, &row, x + 1, err))))
+    if (opt_integer(&g->rows, &row, first, err) ||
+        (x && opt_integer(&g->columns, &row, x + 1, err)))
         return cli_usage(call, err, "--grid %.40s: must be 1, 4, 9, ... or as in 2x3, up to 4096",
                          text);
     if (!x) {
