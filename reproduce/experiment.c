@@ -52,6 +52,14 @@ void reproduce_verdict(const reproduce_result *out)
     wm_summary_text(out->summary, "verdict", out->doubt ? "doubt" : "trust");
 }
 
+void reproduce_cell(wm_table *t, double x, int digits)
+{
+    if (isnan(x))
+        wm_table_text(t, "");
+    else
+        wm_table_real(t, x, digits);
+}
+
 void reproduce_announce(const wm_sink *sink, int i, int n, const char *name)
 {
     char line[96];

@@ -325,14 +325,6 @@ static void add_picture(wm_summary *s, const mnist_job *j, const char *name)
     wm_summary_text(row, "caption", caption);
 }
 
-static void bits_cell(wm_table *t, double x)
-{
-    if (isnan(x))
-        wm_table_text(t, "");
-    else
-        wm_table_real(t, x, 3);
-}
-
 static wm_status fill_table(wm_table **out, const mnist_job *jobs, const mnist_outcome *o, int n,
                             wm_error *err)
 {
@@ -357,15 +349,12 @@ static wm_status fill_table(wm_table **out, const mnist_job *jobs, const mnist_o
             wm_table_text(*out, "");
         else
             wm_table_integer(*out, jobs[i].bridges);
-        bits_cell(*out, o[i].direct);
-        bits_cell(*out, o[i].raise);
-        bits_cell(*out, o[i].ais);
+        reproduce_cell(*out, o[i].direct, 3);
+        reproduce_cell(*out, o[i].raise, 3);
+        reproduce_cell(*out, o[i].ais, 3);
         for (int k = 0; k < 3; k++)
-            bits_cell(*out, jobs[i].paper[k]);
-        if (isnan(o[i].seconds))
-            wm_table_text(*out, "");
-        else
-            wm_table_real(*out, o[i].seconds, 1);
+            reproduce_cell(*out, jobs[i].paper[k], 3);
+        reproduce_cell(*out, o[i].seconds, 1);
     }
     return WM_OK;
 }

@@ -247,10 +247,7 @@ static wm_status fill_table(wm_table **out, const omniglot_job *jobs, const omni
         wm_table_real(*out, o[i].mi_scores.value, 2);
         percent_cell(*out, o[i].probe.value);
         percent_cell(*out, unseen_of(&o[i]));
-        if (isnan(o[i].seconds))
-            wm_table_text(*out, "");
-        else
-            wm_table_real(*out, o[i].seconds, 0);
+        reproduce_cell(*out, o[i].seconds, 0);
         if (i + 1 < n && jobs[i + 1].side == jobs[i].side)
             continue;
         for (int c = 0; c < OMNIGLOT_CITED; c++) { /* after the last row of a d: what others had */
