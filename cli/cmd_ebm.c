@@ -14,7 +14,7 @@
 typedef struct ebm_opts {
     const char *valid, *image, *model, *network, *spacing, *noise_from;
     int noise, objective, standardize; /* choices */
-    double levels, logit, held_out, weight_decay;
+    double levels, logit, held_out, warmup, weight_decay;
     bool x_space, spread;
     int filters; /* choice */
     int64_t bridges, bases, width, blocks;
@@ -162,7 +162,8 @@ static const opt_row rows[] = {
      .arg = "N",
      .help = "from data to noise; 1 is noise-contrastive estimation",
      .lo = 1,
-     .hi = 1024},
+     .hi = 1024,
+     .unset = "10, or as many as a list makes"},
     {.kind = OPT_TEXT,
      .name = "spacing",
      AT(spacing),
@@ -226,6 +227,13 @@ static const opt_row rows[] = {
      AT(spread),
      .help = "each row draws its bridge, instead of coupled trajectories"},
     {.kind = OPT_REAL,
+     .name = "warmup",
+     AT(warmup),
+     .arg = "SHARE",
+     .help = "of the steps on the bridges over which the learning rate rises to its value",
+     .lo = 0,
+     .hi = 1},
+    {.kind = OPT_REAL,
      .name = "weight-decay",
      AT(weight_decay),
      .arg = "W",
@@ -261,8 +269,8 @@ static void defaults(void *opts)
     wm_ebm_opts o;
 
     wm_ebm_opts_init(&o);
-    *(ebm_opts *)opts = (ebm_opts){.bridges = 10,
-                                   .held_out = 0.1,
+    *(ebm_opts *)opts = (ebm_opts){.held_out = 0.1,
+                                   .warmup = 0.02,
                                    .spacing = "power:1",
                                    .check_chains = 64,
                                    .checkpoint = o.checkpoint_seconds};
@@ -316,16 +324,19 @@ static wm_status find_image(wm_ebm_opts *o, cli_call *call, wm_error *err)
 static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
 {
     const ebm_opts *f = call->opts;
+    int64_t usual_bridges;
     wm_error why = {0};
     wm_status st;
 
     wm_ebm_opts_init(o);
     if (f->model && strcmp(f->model, "auto") != 0 && wm_ebm_model_parse(&o->model, f->model, &why))
         return cli_usage(call, err, "--model: %s", why.text);
-    if (wm_spacing_parse(&o->spacing, f->spacing, &why))
-        return cli_usage(call, err, "--spacing: %s", why.text);
-    if ((st = find_image(o, call, err)))
+    usual_bridges = o->bridges;
+    o->bridges = f->bridges;
+    if ((st = take_spacing(&o->spacing, &o->bridges, f->spacing, call, err)) ||
+        (st = find_image(o, call, err)))
         return st;
+    o->bridges = o->bridges ? o->bridges : usual_bridges;
     if (f->network && !(o->model ? o->model & WM_EBM_RESNET : o->height > 0))
         return cli_usage(call, err, "--network is for a resnet, which is not among the terms");
     o->noise = (wm_ebm_noise)f->noise;
@@ -334,11 +345,11 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
     o->logit = f->logit;
     o->standardize = f->standardize == 1 || (f->standardize == 0 && o->height == 0);
     o->held_out = f->held_out;
+    o->warmup = f->warmup;
     o->weight_decay = f->weight_decay;
     o->x_space = f->x_space;
     o->spread = f->spread;
     o->network = f->network;
-    o->bridges = f->bridges;
     o->bases = f->bases;
     o->filters = f->filters == 0 ? 0 : f->filters == 1 ? 1 : -1;
     o->mlp_width = f->width;
@@ -452,7 +463,7 @@ static wm_status run(cli_call *call, wm_error *err)
         goto done;
     ebm_result_check(&r);
     ebm_result_summary(call, &r);
-    if (cli_shows_tables(call) && (st = ebm_result_print(&r, err)))
+    if (cli_shows_tables(call) && (st = ebm_result_print(call, &r, err)))
         goto done;
     if (!(st = cli_publish(call, err)))
         st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), wm_data_count(data),
@@ -481,7 +492,7 @@ const cli_command cmd_ebm = {
         "waymark loglik run test.csv\n"
         "waymark sample run -n 1000 -o draws\n"
         "waymark ebm mnist/train.npy --image 28x28 --dequantize 256 --logit 1e-6 -o mnist-run",
-    .common = CLI_ALL & ~(unsigned)CLI_BITS,
+    .common = CLI_ALL,
     .rows = rows,
     .opts_size = sizeof(ebm_opts),
     .defaults = defaults,

@@ -119,31 +119,33 @@ static void add_summary(cli_call *call, const result *r, const wm_ebm_info *info
                   .value = r->bracket.gap,
                   .limit = r->bracket.tolerance + 2 * r->bracket.gap_se,
                   .ok = r->bracket.closed};
+    const double unit = units_per_nat(call);
     wm_summary *s = call->summary;
 
     wm_summary_integer(s, "n_test", r->n);
     wm_summary_integer(s, "dim", info->dim);
-    ebm_summary_loglik(s, "noise_loglik", info, r->mean_q, r->se_q);
+    ebm_summary_loglik(call, "noise_loglik", info, r->mean_q, r->se_q);
     if (r->methods & DIRECT)
-        ebm_summary_loglik(s, "direct", info, r->mean_phi, r->se_phi);
+        ebm_summary_loglik(call, "direct", info, r->mean_phi, r->se_phi);
     if (r->methods & AIS) {
-        wm_summary_real(s, "log_z", r->ais.log_z);
-        wm_summary_real(s, "log_z_se", r->ais.se);
+        wm_summary_real(s, "log_z", r->ais.log_z * unit);
+        wm_summary_real(s, "log_z_se", r->ais.se * unit);
         wm_summary_real(s, "log_z_ess", r->ais.ess);
-        wm_summary_real(s, "log_z_spread", r->ais.spread);
+        wm_summary_real(s, "log_z_spread", r->ais.spread * unit);
         wm_summary_integer(s, "ais_failed", r->ais.failed);
-        ebm_summary_loglik(s, "ais", info, r->mean_phi - r->ais.log_z, hypot(r->se_phi, r->ais.se));
+        ebm_summary_loglik(call, "ais", info, r->mean_phi - r->ais.log_z,
+                           hypot(r->se_phi, r->ais.se));
     }
     if (r->methods & RAISE) {
-        ebm_summary_loglik(s, "raise", info, r->raise.loglik, r->raise.se);
-        wm_summary_real(s, "raise_spread", r->raise.spread);
+        ebm_summary_loglik(call, "raise", info, r->raise.loglik, r->raise.se);
+        wm_summary_real(s, "raise_spread", r->raise.spread * unit);
         wm_summary_bool(s, "raise_controlled", r->raise.controlled);
         wm_summary_integer(s, "raise_failed", r->raise.failed);
     }
-    wm_summary_text(s, "units", "nats");
+    wm_summary_text(s, "units", units_name(call));
     if (!(r->methods & AIS && r->methods & RAISE))
         return;
-    wm_summary_real(s, "gap", r->bracket.gap);
+    wm_summary_real(s, "gap", r->bracket.gap * unit);
     wm_summary_real(s, "gap_bpd", -ebm_bits(info, r->bracket.gap));
     snprintf(c.meaning, sizeof c.meaning, "%s", meaning);
     summary_checks(s, &c, 1);
@@ -152,35 +154,39 @@ static void add_summary(cli_call *call, const result *r, const wm_ebm_info *info
     call->doubt = !r->bracket.closed;
 }
 
-static void line(const char *name, const wm_ebm_info *info, double loglik, double se,
-                 const char *note)
+static void line(const cli_call *call, const char *name, const wm_ebm_info *info, double loglik,
+                 double se, const char *note)
 {
-    printf("  %-8s %12.3f +- %-8.3f %8.4f%s%s\n", name, loglik, se, ebm_bits(info, loglik),
-           note ? "  " : "", note ? note : "");
+    const double unit = units_per_nat(call);
+
+    printf("  %-8s %12.3f +- %-8.3f %8.4f%s%s\n", name, loglik * unit, se * unit,
+           ebm_bits(info, loglik), note ? "  " : "", note ? note : "");
 }
 
-static void print_result(const result *r, const wm_ebm_info *info)
+static void print_result(const cli_call *call, const result *r, const wm_ebm_info *info)
 {
+    const double unit = units_per_nat(call);
     char note[160];
 
     printf("mean log-likelihood of %" PRId64 " rows\n", r->n);
-    printf("  %-8s %12s    %-8s %8s\n", "method", "nats", "", "bits/dim");
-    line("noise", info, r->mean_q, r->se_q, NULL);
+    printf("  %-8s %12s    %-8s %8s\n", "method", units_name(call), "", "bits/dim");
+    line(call, "noise", info, r->mean_q, r->se_q, NULL);
     if (r->methods & DIRECT)
-        line("direct", info, r->mean_phi, r->se_phi, "Z taken as 1");
+        line(call, "direct", info, r->mean_phi, r->se_phi, "Z taken as 1");
     if (r->methods & RAISE) {
         snprintf(note, sizeof note, "a lower bound, from %" PRId64 " chains%s", r->raise.used,
                  r->raise.controlled ? ", with control variate" : "");
-        line("raise", info, r->raise.loglik, r->raise.se, note);
+        line(call, "raise", info, r->raise.loglik, r->raise.se, note);
     }
     if (r->methods & AIS) {
         snprintf(note, sizeof note, "log Z %.2f +- %.2f, effective chains %.1f of %" PRId64,
-                 r->ais.log_z, r->ais.se, r->ais.ess, r->ais.used);
-        line("ais", info, r->mean_phi - r->ais.log_z, hypot(r->se_phi, r->ais.se), note);
+                 r->ais.log_z * unit, r->ais.se * unit, r->ais.ess, r->ais.used);
+        line(call, "ais", info, r->mean_phi - r->ais.log_z, hypot(r->se_phi, r->ais.se), note);
     }
     if (r->methods & AIS && r->methods & RAISE)
-        printf("bracket: AIS minus RAISE is %.3f +- %.3f nats (%.4f bits/dim): %s\n",
-               r->bracket.gap, r->bracket.gap_se, -ebm_bits(info, r->bracket.gap),
+        printf("bracket: AIS minus RAISE is %.3f +- %.3f %s (%.4f bits/dim): %s\n",
+               r->bracket.gap * unit, r->bracket.gap_se * unit, units_name(call),
+               -ebm_bits(info, r->bracket.gap),
                r->bracket.closed    ? "closed"
                : r->bracket.crossed ? "crossed, one of the two is wrong: raise --steps"
                                     : "open, raise --steps");
@@ -241,7 +247,7 @@ static wm_status run(cli_call *call, wm_error *err)
         goto done;
     add_summary(call, &r, &info);
     if (cli_shows_tables(call))
-        print_result(&r, &info);
+        print_result(call, &r, &info);
     if (!(st = write_rows(call, &r, err)) && !(st = cli_publish(call, err)))
         st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), r.n, err);
 done:
@@ -266,7 +272,7 @@ const cli_command cmd_loglik = {
     .examples = "waymark loglik run test.csv\n"
                 "waymark loglik run test.csv --method direct\n"
                 "waymark loglik mnist-run mnist/test.npy --chains 50 --steps 2000 -o mnist-loglik",
-    .common = (CLI_ALL & ~(unsigned)(CLI_BITS | CLI_TIME)) | CLI_TIMER,
+    .common = (CLI_ALL & ~(unsigned)CLI_TIME) | CLI_TIMER,
     .rows = rows,
     .opts_size = sizeof(loglik_opts),
     .defaults = defaults,

@@ -67,6 +67,7 @@ void ebm_result_check(ebm_result *r)
 void ebm_result_summary(cli_call *call, const ebm_result *r)
 {
     const wm_ebm_info *info = &r->info;
+    const double unit = units_per_nat(call);
     wm_summary *s = call->summary;
     char text[64];
 
@@ -75,13 +76,13 @@ void ebm_result_summary(cli_call *call, const ebm_result *r)
     wm_summary_integer(s, "dim", info->dim);
     wm_summary_text(s, "model", wm_ebm_model_text(info->model, text, sizeof text));
     wm_summary_text(s, "noise", ebm_noise_names[info->noise]);
-    ebm_summary_loglik(s, "noise_loglik", info, info->noise_loglik, NAN);
-    ebm_summary_loglik(s, "direct", info, info->direct, NAN);
+    ebm_summary_loglik(call, "noise_loglik", info, info->noise_loglik, NAN);
+    ebm_summary_loglik(call, "direct", info, info->direct, NAN);
     for (int64_t k = 0; k < info->bridges; k++) {
         wm_ratio_bridge b;
 
         wm_ebm_get_bridge(r->model, k, &b);
-        summary_bridge(s, k, &b, 1);
+        summary_bridge(s, k, &b, unit);
     }
     for (int i = 0; i < WM_EBM_STAGES; i++) {
         wm_summary *row = wm_summary_row(s, "stages");
@@ -91,29 +92,30 @@ void ebm_result_summary(cli_call *call, const ebm_result *r)
         wm_summary_real(row, "seconds", info->seconds[i]);
     }
     if (r->has_ais) {
-        wm_summary_real(s, "log_z", r->ais.log_z);
-        wm_summary_real(s, "log_z_se", r->ais.se);
+        wm_summary_real(s, "log_z", r->ais.log_z * unit);
+        wm_summary_real(s, "log_z_se", r->ais.se * unit);
         wm_summary_real(s, "log_z_ess", r->ais.ess);
     }
     summary_checks(s, r->check, r->n_checks);
-    wm_summary_text(s, "units", "nats");
+    wm_summary_text(s, "units", units_name(call));
     summary_verdict(call, r->check, r->n_checks);
 }
 
 /* ---- tables ---- */
 
-wm_status ebm_result_print(const ebm_result *r, wm_error *err)
+wm_status ebm_result_print(const cli_call *call, const ebm_result *r, wm_error *err)
 {
     const wm_ebm_info *info = &r->info;
+    const double unit = units_per_nat(call);
     char title[160], text[64];
     wm_table *t;
     wm_status st;
 
-    printf("log-likelihood of %" PRId64 " held-out rows, mean, nats (bits per dimension):\n",
-           info->n_valid);
-    printf("  noise alone  %12.4f  (%.4f)\n", info->noise_loglik,
+    printf("log-likelihood of %" PRId64 " held-out rows, mean, %s (bits per dimension):\n",
+           info->n_valid, units_name(call));
+    printf("  noise alone  %12.4f  (%.4f)\n", info->noise_loglik * unit,
            ebm_bits(info, info->noise_loglik));
-    printf("  direct       %12.4f  (%.4f), taking Z as 1\n\n", info->direct,
+    printf("  direct       %12.4f  (%.4f), taking Z as 1\n\n", info->direct * unit,
            ebm_bits(info, info->direct));
     snprintf(title, sizeof title, "%" PRId64 " bridge%s, %s", info->bridges,
              info->bridges == 1 ? "" : "s", wm_ebm_model_text(info->model, text, sizeof text));
@@ -134,7 +136,7 @@ wm_status ebm_result_print(const ebm_result *r, wm_error *err)
         wm_table_real(t, b.alpha_to, 4);
         wm_table_real(t, b.loss, 4);
         wm_table_real(t, b.accuracy, 3);
-        wm_table_real(t, b.mean_log_ratio, 3);
+        wm_table_real(t, b.mean_log_ratio * unit, 3);
     }
     st = wm_table_print(t, stdout, err);
     wm_table_free(t);

@@ -26,6 +26,6 @@ void ebm_result_check(ebm_result *r);
 /* All of it as the summary of the call. */
 void ebm_result_summary(cli_call *call, const ebm_result *r);
 /* And as tables on stdout. */
-WM_MUST_CHECK wm_status ebm_result_print(const ebm_result *r, wm_error *err);
+WM_MUST_CHECK wm_status ebm_result_print(const cli_call *call, const ebm_result *r, wm_error *err);
 
 #endif

@@ -39,14 +39,16 @@ double ebm_bits(const wm_ebm_info *info, double loglik)
     return -loglik / ((double)info->dim * log(2));
 }
 
-void ebm_summary_loglik(wm_summary *s, const char *name, const wm_ebm_info *info, double loglik,
+void ebm_summary_loglik(cli_call *call, const char *name, const wm_ebm_info *info, double loglik,
                         double se)
 {
+    const double unit = units_per_nat(call);
+    wm_summary *s = call->summary;
     char key[64];
 
-    wm_summary_real(s, name, loglik);
+    wm_summary_real(s, name, loglik * unit);
     snprintf(key, sizeof key, "%s_se", name);
-    wm_summary_real(s, key, se);
+    wm_summary_real(s, key, se * unit);
     snprintf(key, sizeof key, "%s_bpd", name);
     wm_summary_real(s, key, ebm_bits(info, loglik));
 }

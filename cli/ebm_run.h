@@ -20,8 +20,9 @@ WM_MUST_CHECK wm_status ebm_draw_plane(const cli_call *call, const wm_ebm *e, co
                                        const double *x, int64_t n, wm_error *err);
 /* Bits per dimension of a mean log-likelihood in nats. */
 double ebm_bits(const wm_ebm_info *info, double loglik);
-/* "name", "name_se" and "name_bpd" of a mean log-likelihood; se may be NaN. */
-void ebm_summary_loglik(wm_summary *s, const char *name, const wm_ebm_info *info, double loglik,
+/* "name" and "name_se" of a mean log-likelihood in nats, or bits with --bits, and "name_bpd"; se
+ * may be NaN. */
+void ebm_summary_loglik(cli_call *call, const char *name, const wm_ebm_info *info, double loglik,
                         double se);
 
 /* How chains walk; rows of an option table. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "checks.h"
+#include "fitting.h"
 
 const char *const read_header_names[] = {"auto", "no", "yes", NULL};
 const char *const read_missing_names[] = {"refuse", "drop", "mean", NULL};
@@ -125,10 +126,18 @@ wm_status study_opts(wm_study_opts *out, const study_flags *f, cli_call *call, w
     if (strcmp(f->bridges, "auto") != 0 && opt_integer(&out->bridges, &bridges, f->bridges, &why))
         return cli_usage(call, err, "%s", why.text);
     if (strcmp(f->spacing, "auto") != 0) {
-        if (wm_spacing_parse(&out->spacing, f->spacing, &why))
-            return cli_usage(call, err, "--spacing: %s", why.text);
+        wm_status st = take_spacing(&out->spacing, &out->bridges, f->spacing, call, err);
+
+        if (st)
+            return st;
         out->given_spacing = true;
     }
+    if (optimizers[f->optimizer] == WM_OPTIMIZER_CONVEX &&
+        (f->objective != 0 ||
+         (out->n_models && out->models[0] & ~(unsigned)(WM_RATIO_LINEAR | WM_RATIO_QUADRATIC))))
+        return cli_usage(call, err,
+                         "--optimizer convex fits linear and quadratic models with the logistic "
+                         "objective: choose adam, or auto");
     out->objective = objectives[f->objective];
     out->optimizer = optimizers[f->optimizer];
     out->whiten = (wm_study_whiten)f->whiten;

@@ -39,6 +39,22 @@ wm_status image_find(bool *found, int64_t shape[3], const char *path, wm_error *
     return WM_OK;
 }
 
+wm_status take_spacing(wm_spacing *out, int64_t *bridges, const char *text, cli_call *call,
+                       wm_error *err)
+{
+    wm_alphas alphas;
+    wm_error why = {0};
+
+    if (wm_spacing_parse(out, text, &why))
+        return cli_usage(call, err, "--spacing: %s", why.text);
+    if (out->kind != WM_SPACING_LIST)
+        return WM_OK;
+    if (wm_spacing_alphas(&alphas, out, *bridges, &why))
+        return cli_usage(call, err, "--spacing: %s", why.text);
+    *bridges = alphas.bridges;
+    return WM_OK;
+}
+
 wm_summary *metrics_line(metrics *m, const char *stage, int64_t step)
 {
     wm_summary *line = NULL;

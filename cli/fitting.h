@@ -1,9 +1,10 @@
-/* fitting.h - what commands that fit a model by many steps share: the shape of images, checkpoints,
- * metrics on the way, and how a fit ends that was interrupted. */
+/* fitting.h - what commands that fit a model by many steps share: the shape of images, spacings,
+ * checkpoints, metrics on the way, and how a fit ends that was interrupted. */
 #ifndef WM_CLI_FITTING_H
 #define WM_CLI_FITTING_H
 
 #include "command.h"
+#include "waymark/waymarks.h"
 
 /* ---- options ---- */
 
@@ -21,6 +22,10 @@ bool image_parse(int64_t shape[3], const char *text);
 /* The shape of a file's rows, if they are images by the axes of their array; not found where they
  * are not, or that cannot be told without reading a pipe. */
 WM_MUST_CHECK wm_status image_find(bool *found, int64_t shape[3], const char *path, wm_error *err);
+
+/* --spacing as given; a list must suit the number of bridges, which it sets where that is 0. */
+WM_MUST_CHECK wm_status take_spacing(wm_spacing *out, int64_t *bridges, const char *text,
+                                     cli_call *call, wm_error *err);
 
 /* ---- metrics ---- */
 

@@ -101,6 +101,7 @@ typedef struct wm_ebm_opts {
     bool spread;        /**< a row has one bridge, instead of coupled trajectories */
     wm_ratio_objective objective; /**< default logistic */
     wm_ebm_training train[WM_EBM_STAGES];
+    double warmup; /**< share of a stage's steps over which the bridges' rate rises; default 0.02 */
     double weight_decay;       /**< of the bridges; default 0 */
     double held_out;           /**< share of the rows for validation where no table is given; 0.1 */
     uint64_t seed;             /**< default 1 */

@@ -34,6 +34,7 @@ void wm_ebm_opts_init(wm_ebm_opts *o)
                        .noise_dropout = -1,
                        .bridges = 10,
                        .held_out = 0.1,
+                       .warmup = 0.02,
                        .seed = 1,
                        .checkpoint_seconds = 30};
     wm_spacing_init(&o->spacing);

@@ -14,6 +14,8 @@
 #include "estimators/knots.h"
 #include "train/trainer.h"
 
+enum { LEAST_STEPS = 40 }; /* of the bridges between two evaluations */
+
 #define NETWORKS (WM_EBM_MLP | WM_EBM_RESNET)
 
 /* One fit and what it needs. */
@@ -358,10 +360,11 @@ static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params 
     w.iterations = t.iterations;
     w.lr = t.lr;
     w.average = t.average;
-    w.warmup = t.iterations / 50;
+    w.warmup = (int64_t)(o->warmup * (double)t.iterations);
     w.weight_decay = o->weight_decay;
     w.max_valid_batches = 16;
-    w.eval_every = t.iterations / 25 > 0 ? t.iterations / 25 : 1;
+    /* An evaluation takes the time of some eight steps: short fits get few. */
+    w.eval_every = t.iterations / 25 > LEAST_STEPS ? t.iterations / 25 : LEAST_STEPS;
     w.start = theta;
     w.knots = f->e->knots;
     w.filter = f->e->filter;

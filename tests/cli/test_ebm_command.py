@@ -174,6 +174,36 @@ class Ebm(Case):
         self.assertIn("3 bridges, quadratic+additive+mlp", again.stdout)
         self.assertEqual(content("plane3", "model.safetensors"), content("plane", "model.safetensors"))
 
+    def test_a_list_says_the_number_of_bridges(self):
+        done = must("ebm", "plane.csv", *TABLE[2:], "--spacing", "list:0,0.3,1", "--json")
+        self.assertEqual([b["alpha_to"] for b in json.loads(done.stdout)["bridges"]], [0.3, 1])
+
+    def test_a_slower_start_is_another_fit(self):
+        must("ebm", "plane.csv", *TABLE, "--warmup", 0.5, "-o", "slow", "-q")
+        self.assertNotEqual(content("slow", "model.safetensors"), content("plane", "model.safetensors"))
+
+    def test_bits(self):
+        nats = summary("plane")
+        done = must("ebm", "plane.csv", *TABLE, "--bits", "-o", "bits", "--json")
+        bits = json.loads(done.stdout)
+        self.assertEqual(bits["units"], "bits")
+        for key in ("noise_loglik", "direct", "log_z", "log_z_se"):
+            self.assertAlmostEqual(bits[key] * math.log(2), nats[key], places=9)
+        for key in ("noise_loglik_bpd", "direct_bpd", "log_z_ess"):
+            self.assertEqual(bits[key], nats[key])
+        for a, b in zip(bits["bridges"], nats["bridges"]):
+            self.assertAlmostEqual(a["mean_log_ratio"] * math.log(2), b["mean_log_ratio"], places=9)
+            self.assertEqual(a["loss"], b["loss"])
+        self.assertEqual(content("bits", "model.safetensors"), content("plane", "model.safetensors"))
+        words = ["loglik", "plane", "plane.csv", *CHAINS]
+        nats, bits = (json.loads(must(*words, *more, "--json").stdout) for more in ([], ["--bits"]))
+        for key in ("direct", "direct_se", "ais", "ais_se", "raise", "raise_se", "log_z", "gap"):
+            self.assertAlmostEqual(bits[key] * math.log(2), nats[key], places=9)
+        self.assertEqual((bits["gap_bpd"], bits["units"]), (nats["gap_bpd"], "bits"))
+        said = must(*words, "--bits", "-q").stdout
+        self.assertRegex(said, r"method +bits +bits/dim")
+        self.assertIn(f"{bits['direct']:.3f}", said)
+
     def test_images(self):
         """The shape of the array is that of the images, and --image says the same of flat rows."""
         done = must("ebm", "images.npy", *IMAGES, "-o", "pictures2", "--json")
@@ -220,7 +250,10 @@ class Ebm(Case):
                             (["--iterations", 0], "--iterations 0: must be an integer other than 0, from -1 to"),
                             (["--average", 0], "--average 0: must be a number above 0"),
                             (["--bridges", 0], "--bridges"), (["--dequantize", 1], "--dequantize"),
-                            (["--spacing", "square"], "--spacing"), (["--iteration", 5], "iterations")):
+                            (["--spacing", "square"], "--spacing"), (["--iteration", 5], "iterations"),
+                            (["--spacing", "list:0,0.5,0.2,1"], "--spacing: spacing: alphas must increase"),
+                            (["--spacing", "list:0,0.5,1", "--bridges", 3], "3 bridges, but the spacing list makes 2"),
+                            (["--warmup", 2], "--warmup 2")):
             self.refused(2, says, "ebm", "images.npy", *words, "-o", "bad", folder="bad")
         self.refused(2, "--network is for a resnet", "ebm", "plane.csv", "--network", "laptop")
         self.refused(2, "takes DATA", "ebm")
