@@ -24,6 +24,7 @@ static const double OVERFIT = 0.1; /* nats of loss between seen and unseen rows 
  * of its own rows only is about twice what it has missed of all. */
 static const double OVERFIT_SHARE = 0.1, OVERFIT_LEAST = 0.02;
 static const double ROWS_EACH = 3;    /* rows for each free number of a convex bridge */
+static const double REPEATED = 0.01;  /* share of rows that are copies of others */
 static const double LEAST_ROWS = 500; /* fewer tell means and covariances, and no more */
 
 static void add(wm_study *s, const char *name, double value, double limit, bool ok, bool grave,
@@ -246,6 +247,17 @@ static void check_samples(wm_study *s)
             n, numbers);
 }
 
+/* Copies are no new draws, and a row that is held out may be one of those that a fit has seen. */
+static void check_repeats(wm_study *s)
+{
+    if (s->data.repeated > REPEATED)
+        add(s, "repeats", s->data.repeated, REPEATED, false, false,
+            "%.0f %% of the rows are exact copies of others%s: rows that are held out have been "
+            "seen, so estimates are off and intervals too narrow. Give every draw once; how much "
+            "it counts can be a weight.",
+            100 * s->data.repeated, s->pairs ? "" : ", in p, in q or in both");
+}
+
 wm_status wmi_study_judge(wm_study *s, wm_error *err)
 {
     wm_study_info *info = &s->info;
@@ -264,6 +276,7 @@ wm_status wmi_study_judge(wm_study *s, wm_error *err)
         return st;
     check_overfitting(s);
     check_samples(s);
+    check_repeats(s);
     if (!info->finished)
         add(s, "finished", 0, 1, false, false,
             "Training was cut short (time limit): the best so far is the answer. Give it more "

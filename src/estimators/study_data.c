@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "estimators/repeats.h"
 
 enum { LABEL = 96 }; /* bytes of a column's name in a message */
 
@@ -203,7 +204,8 @@ wm_status wmi_study_data_new(wmi_study_data *data, const wm_data *p, const wm_da
         if ((st = shuffle_table(data, t, table[t], opts->seed, err)) ||
             (st = take_weights(data, t, opts->weights[t], err)))
             return st;
-    if ((st = find_whitening(data, opts, err)) || !schema)
+    if ((st = find_whitening(data, opts, err)) ||
+        (st = wmi_repeated_rows(&data->repeated, p, q, err)) || !schema)
         return st;
     if (!(st = wm_schema_write(schema, &text, err)))
         st = wmi_alloc_text(&data->schema, text, "schema", err);

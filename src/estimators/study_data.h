@@ -18,6 +18,7 @@ typedef struct wmi_study_data {
     bool linear;             /* some columns move linearly */
     char *schema;            /* or NULL */
     wmi_whitening whitening; /* of continuous columns, for networks */
+    double repeated;         /* share of rows that are copies of others */
 } wmi_study_data;
 
 /* data starts as {0}, and is freed also on failure. WM_EINVAL, WM_ESHAPE for what cannot be

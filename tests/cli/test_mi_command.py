@@ -99,6 +99,22 @@ class Columns(Case):
         self.assertIn("waymark mi: column 2 of v ('b') is constant (1)", done.stderr)
 
 
+class Repeats(Case):
+    def test_copies_are_doubted(self):
+        """A table against itself is no test of anything: rows that are held out have been seen."""
+        draw = random.Random(4)
+        rows = [[draw.gauss(0, 1), draw.gauss(0, 1)] for _ in range(1200)]
+        self.put("p.csv", rows[:600])
+        self.put("q.csv", rows[600:])
+        quick = ("--model", "quadratic")
+        self.assertEqual(self.json_of("ratio", "p.csv", "q.csv", *quick)["verdict"], "trust")
+        got = self.json_of("ratio", "p.csv", "p.csv", *quick)
+        self.assertEqual(got["verdict"], "doubt")
+        check = [c for c in got["checks"] if not c["ok"]]
+        self.assertEqual([(c["name"], c["value"]) for c in check], [("repeats", 0.5)])
+        self.assertIn("50 % of the rows are exact copies", check[0]["meaning"])
+
+
 class Missing(Case):
     def test_pairs_are_dropped_together(self):
         """One value is missing in each file, in different rows: the rest must stay paired."""
