@@ -15,8 +15,8 @@ typedef struct ebm_opts {
     const char *valid, *image, *model, *network, *spacing, *noise_from;
     int noise, objective, standardize; /* choices */
     double levels, logit, held_out, warmup, weight_decay;
-    bool x_space, spread;
-    int filters; /* choice */
+    bool x_space;
+    int filters, spread; /* choices */
     int64_t bridges, bases, width, blocks;
     int64_t noise_bins, noise_hidden, noise_levels, noise_steps;
     struct {
@@ -107,7 +107,8 @@ static const opt_row rows[] = {
      .name = "standardize",
      AT(standardize),
      .arg = "WHEN",
-     .help = "columns to standard deviation 1: auto is not for images, which are only centred",
+     .help = "columns to standard deviation 1: auto is not under a resnet, which reads images that "
+             "are only centred",
      .choices = when_names},
     {.kind = OPT_HEADING, .help = "Noise"},
     {.kind = OPT_CHOICE,
@@ -178,7 +179,8 @@ static const opt_row rows[] = {
      AT(model),
      .arg = "TERMS",
      .help = "quadratic, additive, mlp, resnet, joined by +",
-     .unset = "additive+resnet for images, else quadratic+additive+mlp"},
+     .unset = "additive+mlp for images, additive+resnet where --network is given, else "
+              "quadratic+additive+mlp"},
     {.kind = OPT_TEXT,
      .name = "network",
      AT(network),
@@ -192,7 +194,7 @@ static const opt_row rows[] = {
      .help = "of the mlp",
      .lo = 1,
      .hi = 100000,
-     .unset = "128"},
+     .unset = "512 for images, else 128"},
     {.kind = OPT_INTEGER,
      .name = "blocks",
      AT(blocks),
@@ -200,7 +202,7 @@ static const opt_row rows[] = {
      .help = "of the mlp",
      .lo = 1,
      .hi = 100,
-     .unset = "2"},
+     .unset = "1 for images, else 2"},
     {.kind = OPT_INTEGER,
      .name = "bases",
      AT(bases),
@@ -222,10 +224,13 @@ static const opt_row rows[] = {
      .arg = "NAME",
      .help = "loss of the bridges",
      .choices = study_objective_names},
-    {.kind = OPT_FLAG,
+    {.kind = OPT_CHOICE,
      .name = "spread",
      AT(spread),
-     .help = "each row draws its bridge, instead of coupled trajectories"},
+     .arg = "WHEN",
+     .help = "every bridge has trajectories of its own, instead of all the same: auto is for "
+             "images over Gaussian noise",
+     .choices = when_names},
     {.kind = OPT_REAL,
      .name = "warmup",
      AT(warmup),
@@ -321,10 +326,17 @@ static wm_status find_image(wm_ebm_opts *o, cli_call *call, wm_error *err)
     return WM_OK;
 }
 
+/* auto, yes, no as the library has them. */
+static int three_way(int choice)
+{
+    return choice == 0 ? 0 : choice == 1 ? 1 : -1;
+}
+
 static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
 {
     const ebm_opts *f = call->opts;
     int64_t usual_bridges;
+    bool has_resnet;
     wm_error why = {0};
     wm_status st;
 
@@ -337,21 +349,22 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
         (st = find_image(o, call, err)))
         return st;
     o->bridges = o->bridges ? o->bridges : usual_bridges;
-    if (f->network && !(o->model ? o->model & WM_EBM_RESNET : o->height > 0))
+    has_resnet = o->model ? o->model & WM_EBM_RESNET : o->height > 0 && f->network;
+    if (f->network && !has_resnet)
         return cli_usage(call, err, "--network is for a resnet, which is not among the terms");
     o->noise = (wm_ebm_noise)f->noise;
     o->objective = (wm_ratio_objective)f->objective;
     o->levels = f->levels;
     o->logit = f->logit;
-    o->standardize = f->standardize == 1 || (f->standardize == 0 && o->height == 0);
+    o->standardize = f->standardize == 1 || (f->standardize == 0 && !has_resnet);
     o->held_out = f->held_out;
     o->warmup = f->warmup;
     o->weight_decay = f->weight_decay;
     o->x_space = f->x_space;
-    o->spread = f->spread;
+    o->spread = three_way(f->spread);
     o->network = f->network;
     o->bases = f->bases;
-    o->filters = f->filters == 0 ? 0 : f->filters == 1 ? 1 : -1;
+    o->filters = three_way(f->filters);
     o->mlp_width = f->width;
     o->mlp_blocks = f->blocks;
     o->noise_bins = f->noise_bins;

@@ -93,12 +93,14 @@ typedef struct wm_ebm_opts {
     int filters;   /**< additive: splines of the principal components and of the whitened columns
                       (ZCA) too; 1: yes, -1: no, 0 (default): for images */
     int64_t bases; /**< additive: splines per column; 0: 16 */
-    int64_t mlp_width, mlp_blocks; /**< 0: 128, 2 */
+    int64_t mlp_width, mlp_blocks; /**< 0: 512, 1 for images, 128, 2 for tables */
     int64_t bridges;               /**< m >= 1; default 10; 1 is noise-contrastive estimation */
     wm_spacing spacing; /**< default power 1; for images the first bridge is dropped at 0.01 */
     bool x_space;       /**< waymarks between data and noise themselves, not between what F
                            maps to them; the same for Gaussian noise */
-    bool spread;        /**< a row has one bridge, instead of coupled trajectories */
+    int spread; /**< every bridge has trajectories of its own, instead of all bridges the same ones;
+                   1: yes, -1: no, 0 (default): for images over Gaussian noise, where that costs
+                   nothing */
     wm_ratio_objective objective; /**< default logistic */
     wm_ebm_training train[WM_EBM_STAGES];
     double warmup; /**< share of a stage's steps over which the bridges' rate rises; default 0.02 */

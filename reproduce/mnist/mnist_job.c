@@ -48,7 +48,7 @@ static wm_status fit(wm_ebm **out, double *seconds, const mnist_job *job, const 
     o.spacing.power = job->power;
     o.bridges = job->bridges;
     o.x_space = job->x_space;
-    o.spread = job->spread;
+    o.spread = job->spread ? 1 : -1;
     memcpy(o.train, job->train, sizeof o.train);
     o.seed = s->seed;
     o.time_limit = s->time_limit;

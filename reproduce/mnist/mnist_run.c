@@ -34,8 +34,9 @@ typedef struct preset {
     double power[3];                   /* of their spacing */
     int64_t noise_hidden, noise_steps; /* of a flow; 0: the usual */
     double noise_dropout;
-    wm_ebm_training copula, flow, heads, nce, tre;
-    bool spread;
+    wm_ebm_training copula, flow, nce;
+    wm_ebm_training heads[3], tre[3]; /* on each noise */
+    bool spread[3];                   /* every bridge has its own trajectories */
     int64_t chains, steps;
     double flow_share; /* of all these steps, over flow noise, through which every waymark and
                           every gradient must go; 0: all */
@@ -46,6 +47,11 @@ typedef struct preset {
     int64_t most; /* images of training; 0: all */
 } preset;
 
+#define EACH(...)                                                                                  \
+    {                                                                                              \
+        __VA_ARGS__, __VA_ARGS__, __VA_ARGS__                                                      \
+    }
+
 static const preset presets[REPRODUCE_PRESETS] = {
     [REPRODUCE_SMOKE] = {.model = "additive+resnet",
                          .network = "stem 5/4 8, 8 down, dense 16",
@@ -55,29 +61,35 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .noise_steps = 2,
                          .copula = {.batch = 128, .iterations = 60},
                          .flow = {.batch = 32, .iterations = 30},
-                         .heads = {.batch = 100, .iterations = 40},
+                         .heads = EACH({.batch = 100, .iterations = 40}),
                          .nce = {.batch = 60, .iterations = 20},
-                         .tre = {.batch = 100, .iterations = 30},
+                         .tre = EACH({.batch = 100, .iterations = 30}),
                          .chains = 4,
                          .steps = 16,
                          .most = 1500},
-    [REPRODUCE_LAPTOP] = {.model = "additive+mlp",
-                          .width = 512,
-                          .blocks = 1,
-                          .standardize = true,
-                          .bridges = {14, 6, 4},
-                          .power = {1.6, 1.2, 1.2},
-                          .noise_hidden = 32,
-                          .flow = {.batch = 64, .iterations = 12000, .lr = 2e-3, .average = 0.999},
-                          .heads = {.batch = 600, .iterations = 1500, .lr = 4e-3, .average = 0.99},
-                          .nce = {.batch = 200, .iterations = 2000, .lr = 1e-3, .average = 0.99},
-                          .tre = {.batch = 750, .iterations = 3000, .lr = 1e-3, .average = 0.99},
-                          .chains = 24,
-                          .steps = 560,
-                          .flow_share = 0.25,
-                          .study = {.batch = 700, .iterations = 600, .lr = 4e-3, .average = 0.99},
-                          .study_chains = 8,
-                          .study_steps = 120},
+    [REPRODUCE_LAPTOP] =
+        {.model = "additive+mlp",
+         .width = 512,
+         .blocks = 1,
+         .standardize = true,
+         .bridges = {14, 6, 4},
+         .power = {1.6, 1.2, 1.2},
+         .spread = {true},
+         .noise_hidden = 32,
+         .flow = {.batch = 64, .iterations = 12000, .lr = 2e-3, .average = 0.999},
+         .heads = {{.batch = 600, .iterations = 3000, .lr = 4e-3, .average = 0.99},
+                   {.batch = 600, .iterations = 1500, .lr = 4e-3, .average = 0.99},
+                   {.batch = 600, .iterations = 1500, .lr = 4e-3, .average = 0.99}},
+         .nce = {.batch = 200, .iterations = 2000, .lr = 1e-3, .average = 0.99},
+         .tre = {{.batch = 750, .iterations = 8000, .lr = 1e-3, .average = 0.99},
+                 {.batch = 750, .iterations = 3000, .lr = 1e-3, .average = 0.99},
+                 {.batch = 750, .iterations = 3000, .lr = 1e-3, .average = 0.99}},
+         .chains = 24,
+         .steps = 560,
+         .flow_share = 0.25,
+         .study = {.batch = 700, .iterations = 600, .lr = 4e-3, .average = 0.99},
+         .study_chains = 8,
+         .study_steps = 120},
     [REPRODUCE_PAPER] = {.model = "resnet",
                          .network = "paper",
                          .bridges = {10, 10, 10},
@@ -86,7 +98,7 @@ static const preset presets[REPRODUCE_PRESETS] = {
                          .copula = {.batch = 512, .iterations = 40000},
                          .flow = {.batch = 256, .iterations = 200000},
                          .nce = {.batch = 500, .iterations = 200000, .lr = 1e-4},
-                         .tre = {.batch = 275, .iterations = 200000, .lr = 1e-4},
+                         .tre = EACH({.batch = 275, .iterations = 200000, .lr = 1e-4}),
                          .chains = 100,
                          .steps = 1000},
 };
@@ -107,14 +119,14 @@ static mnist_job job_of(const preset *p, wm_ebm_noise noise, mnist_method method
                    .noise_hidden = p->noise_hidden,
                    .noise_steps = p->noise_steps,
                    .noise_dropout = p->noise_dropout,
-                   .spread = p->spread,
+                   .spread = p->spread[noise] && method == MNIST_TRE,
                    .chains = p->chains,
                    .steps = p->steps};
 
     memcpy(j.paper, paper_table[noise][method], sizeof j.paper);
     j.train[WM_EBM_STAGE_NOISE] = noise == WM_NOISE_FLOW ? p->flow : p->copula;
-    j.train[WM_EBM_STAGE_HEADS] = p->heads;
-    j.train[WM_EBM_STAGE_BRIDGES] = method == MNIST_TRE ? p->tre : p->nce;
+    j.train[WM_EBM_STAGE_HEADS] = p->heads[noise];
+    j.train[WM_EBM_STAGE_BRIDGES] = method == MNIST_TRE ? p->tre[noise] : p->nce;
     if (noise == WM_NOISE_FLOW && p->flow_share > 0) {
         for (int stage = WM_EBM_STAGE_HEADS; stage < WM_EBM_STAGES; stage++)
             j.train[stage].iterations =

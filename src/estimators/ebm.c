@@ -46,8 +46,9 @@ static unsigned terms_of(const wm_ebm_opts *o)
 {
     if (o->model)
         return o->model;
-    return o->height > 0 ? WM_EBM_ADDITIVE | WM_EBM_RESNET
-                         : WM_EBM_QUADRATIC | WM_EBM_ADDITIVE | WM_EBM_MLP;
+    if (o->height > 0)
+        return WM_EBM_ADDITIVE | (o->network ? WM_EBM_RESNET : WM_EBM_MLP);
+    return WM_EBM_QUADRATIC | WM_EBM_ADDITIVE | WM_EBM_MLP;
 }
 
 static void set_noise(wmi_noise_opts *n, const wm_ebm_opts *o, int64_t dim)
@@ -83,10 +84,10 @@ static wm_status set_model(wmi_model *net, const wm_ebm_opts *o, int64_t bridges
         net->bases = o->bases;
     if (net->terms & WM_EBM_ADDITIVE && (o->filters > 0 || (o->filters == 0 && o->height > 0)))
         net->filters = 2 * dim;
-    net->mlp.width = o->mlp_width > 0 ? o->mlp_width : 128;
+    net->mlp.width = o->mlp_width > 0 ? o->mlp_width : o->height > 0 ? 512 : 128;
     /* A quadratic head on more features costs more than the network under it. */
     net->mlp.out = net->mlp.width < 128 ? net->mlp.width : 128;
-    net->mlp.blocks = o->mlp_blocks > 0 ? (int)o->mlp_blocks : 2;
+    net->mlp.blocks = o->mlp_blocks > 0 ? (int)o->mlp_blocks : o->height > 0 ? 1 : 2;
     if (!(net->terms & WM_EBM_RESNET))
         return WM_OK;
     if (o->height < 1)

@@ -47,7 +47,11 @@ static bool stopped(const fitting *f)
 static wm_ebm_training training_of(const fitting *f, wm_ebm_stage stage)
 {
     static const wm_ebm_training image[] = {
-        [WM_EBM_STAGE_HEADS] = {.batch = 600, .iterations = 1500, .lr = 4e-3, .average = 0.99},
+        [WM_EBM_STAGE_HEADS] = {.batch = 600, .iterations = 3000, .lr = 4e-3, .average = 0.99},
+        [WM_EBM_STAGE_BRIDGES] = {.batch = 750, .iterations = 8000, .lr = 1e-3, .average = 0.99},
+    };
+    static const wm_ebm_training convolved[] = {
+        [WM_EBM_STAGE_HEADS] = {.batch = 600, .iterations = 3000, .lr = 4e-3, .average = 0.99},
         [WM_EBM_STAGE_BRIDGES] = {.batch = 550, .iterations = 20000, .lr = 5e-4, .average = 0.999},
     };
     static const wm_ebm_training table[] = {
@@ -57,7 +61,10 @@ static wm_ebm_training training_of(const fitting *f, wm_ebm_stage stage)
     wm_ebm_training t = f->opts->train[stage];
 
     if (stage != WM_EBM_STAGE_NOISE) {
-        const wm_ebm_training *usual = (f->opts->height > 0 ? image : table) + stage;
+        const wm_ebm_training *usual = (f->e->net.terms & WM_EBM_RESNET ? convolved
+                                        : f->opts->height > 0           ? image
+                                                                        : table) +
+                                       stage;
 
         t.batch = t.batch ? t.batch : usual->batch;
         t.iterations = t.iterations ? t.iterations : usual->iterations;
@@ -333,6 +340,13 @@ static void report_bridges(void *ctx, const wmi_train_eval *v)
                                             .bridges = f->e->bridges});
 }
 
+/* Trajectories of a Gaussian's own space cost nothing; those of others pass through a map. */
+static bool spreads(const wm_ebm_opts *o)
+{
+    return o->spread > 0 || (o->spread == 0 && o->height > 0 && o->noise == WM_NOISE_GAUSSIAN &&
+                             o->objective != WM_OBJECTIVE_MULTINOMIAL);
+}
+
 /* Trains a model with the terms of a stage; theta (of params) holds the start and gets the best. */
 static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params *params,
                              const wm_chain *chain, float *theta, wm_error *err)
@@ -355,7 +369,7 @@ static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params 
         return st;
     wmi_train_opts_init(&w);
     w.objective = objectives[o->objective];
-    w.form = o->spread ? WMI_BATCH_SPREAD : WMI_BATCH_COUPLED;
+    w.form = spreads(o) ? WMI_BATCH_SPREAD : WMI_BATCH_COUPLED;
     w.batch = t.batch;
     w.iterations = t.iterations;
     w.lr = t.lr;

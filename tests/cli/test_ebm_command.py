@@ -220,6 +220,19 @@ class Ebm(Case):
         done = must("ebm", "images.npy", "--image", "no", "--dequantize", LEVELS, *TABLE, "-q")
         self.assertIn("quadratic+additive+mlp", done.stdout)
 
+    def test_images_without_a_network_given(self):
+        """An mlp, over Gaussian noise with trajectories of each bridge's own; --spread says it either way."""
+        words = ["ebm", "images.npy", *TINY, "--width", 8, "--dequantize", LEVELS, "--logit", 1e-3, "-q"]
+        copula = ["--noise", "copula", "--noise-bins", 4, "--noise-iterations", 5, "--noise-batch", 20]
+        for noise, same, other in ([], "yes", "no"), (copula, "no", "yes"):
+            name = noise[1] if noise else "gaussian"
+            self.assertIn("3 bridges, additive+mlp", must(*words, *noise, "-o", "auto-" + name).stdout)
+            model = content("auto-" + name, "model.safetensors")
+            for when, check in (same, self.assertEqual), (other, self.assertNotEqual):
+                folder = f"{when}-{name}"
+                must(*words, *noise, "--spread", when, "-o", folder)
+                check(content(folder, "model.safetensors"), model)
+
     def test_every_noise_of_images(self):
         for noise in ("copula", "flow"):
             done = must("ebm", "images.npy", *IMAGES, "--noise", noise, "--noise-bins", 4,
