@@ -72,27 +72,28 @@ typedef struct wm_ebm_progress {
 /** Settings; start from wm_ebm_opts_init(). */
 typedef struct wm_ebm_opts {
     size_t struct_size;
-    wm_ebm_noise noise;              /**< default gaussian */
     int64_t height, width, channels; /**< of images: dim = height * width * channels; height 0
                                         (default): rows are no images */
     double levels; /**< > 0: values are whole numbers 0 .. levels - 1, made continuous as (x + u) /
                       levels with u uniform, drawn afresh at every step; default 0: off */
     double logit;  /**< > 0: x in [0, 1] becomes the logit of logit + (1 - 2 logit) x; default 0:
                       off */
-    bool standardize; /**< columns to standard deviation 1, not only to mean 0; default: unless
-                         logit is given */
+    bool standardize;   /**< columns to standard deviation 1, not only to mean 0; default: unless
+                           logit is given */
+    wm_ebm_noise noise; /**< default gaussian */
     const wm_ebm *noise_of; /**< take transform and noise from this model, which was fitted to the
                                same data, instead of fitting them; NULL (default): fit */
     int64_t noise_bins;     /**< of splines; 0: 128 (copula), 8 (flow) */
     int64_t noise_hidden;   /**< flow: width of its networks; 0: 64 */
     int64_t noise_levels, noise_steps; /**< flow; 0: 2 x 8 for images, 1 x 8 for tables */
     double noise_dropout;              /**< flow; negative: 0.1 for images, 0 for tables */
-    unsigned model;                    /**< WM_EBM_*; default 0 */
+    unsigned model; /**< WM_EBM_*; 0 (default): additive and mlp for images, or resnet where network
+                       is given; all but resnet for tables */
+    int filters;    /**< additive: splines of the principal components and of the whitened columns
+                       (ZCA) too; 1: yes, -1: no, 0 (default): for images */
     const char *network; /**< resnet: "laptop", "paper" or a list such as "stem 5/2 32, 32, 32
                             down, 64, dense 128"; NULL (default): laptop */
-    int filters;   /**< additive: splines of the principal components and of the whitened columns
-                      (ZCA) too; 1: yes, -1: no, 0 (default): for images */
-    int64_t bases; /**< additive: splines per column; 0: 16 */
+    int64_t bases;       /**< additive: splines per column; 0: 16 */
     int64_t mlp_width, mlp_blocks; /**< 0: 512, 1 for images, 128, 2 for tables */
     int64_t bridges;               /**< m >= 1; default 10; 1 is noise-contrastive estimation */
     wm_spacing spacing; /**< default power 1; for images the first bridge is dropped at 0.01 */
