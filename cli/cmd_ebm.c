@@ -274,8 +274,8 @@ static void defaults(void *opts)
     wm_ebm_opts o;
 
     wm_ebm_opts_init(&o);
-    *(ebm_opts *)opts = (ebm_opts){.held_out = 0.1,
-                                   .warmup = 0.02,
+    *(ebm_opts *)opts = (ebm_opts){.held_out = o.held_out,
+                                   .warmup = o.warmup,
                                    .spacing = "power:1",
                                    .check_chains = 64,
                                    .checkpoint = o.checkpoint_seconds};
@@ -335,7 +335,7 @@ static int three_way(int choice)
 static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
 {
     const ebm_opts *f = call->opts;
-    int64_t usual_bridges;
+    int64_t bridges = f->bridges; /* 0: not said */
     bool has_resnet;
     wm_error why = {0};
     wm_status st;
@@ -343,12 +343,11 @@ static wm_status make_opts(wm_ebm_opts *o, cli_call *call, wm_error *err)
     wm_ebm_opts_init(o);
     if (f->model && strcmp(f->model, "auto") != 0 && wm_ebm_model_parse(&o->model, f->model, &why))
         return cli_usage(call, err, "--model: %s", why.text);
-    usual_bridges = o->bridges;
-    o->bridges = f->bridges;
-    if ((st = take_spacing(&o->spacing, &o->bridges, f->spacing, call, err)) ||
+    if ((st = take_spacing(&o->spacing, &bridges, f->spacing, call, err)) ||
         (st = find_image(o, call, err)))
         return st;
-    o->bridges = o->bridges ? o->bridges : usual_bridges;
+    if (bridges > 0)
+        o->bridges = bridges;
     has_resnet = o->model ? o->model & WM_EBM_RESNET : o->height > 0 && f->network;
     if (f->network && !has_resnet)
         return cli_usage(call, err, "--network is for a resnet, which is not among the terms");

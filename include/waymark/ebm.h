@@ -78,8 +78,7 @@ typedef struct wm_ebm_opts {
                       levels with u uniform, drawn afresh at every step; default 0: off */
     double logit;  /**< > 0: x in [0, 1] becomes the logit of logit + (1 - 2 logit) x; default 0:
                       off */
-    bool standardize;   /**< columns to standard deviation 1, not only to mean 0; default: unless
-                           logit is given */
+    bool standardize;   /**< columns to standard deviation 1, not only to mean 0; default true */
     wm_ebm_noise noise; /**< default gaussian */
     const wm_ebm *noise_of; /**< take transform and noise from this model, which was fitted to the
                                same data, instead of fitting them; NULL (default): fit */

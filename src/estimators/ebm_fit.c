@@ -50,10 +50,8 @@ static wm_ebm_training training_of(const fitting *f, wm_ebm_stage stage)
         [WM_EBM_STAGE_HEADS] = {.batch = 600, .iterations = 3000, .lr = 4e-3, .average = 0.99},
         [WM_EBM_STAGE_BRIDGES] = {.batch = 750, .iterations = 8000, .lr = 1e-3, .average = 0.99},
     };
-    static const wm_ebm_training convolved[] = {
-        [WM_EBM_STAGE_HEADS] = {.batch = 600, .iterations = 3000, .lr = 4e-3, .average = 0.99},
-        [WM_EBM_STAGE_BRIDGES] = {.batch = 550, .iterations = 20000, .lr = 5e-4, .average = 0.999},
-    };
+    static const wm_ebm_training convolved = {
+        .batch = 550, .iterations = 20000, .lr = 5e-4, .average = 0.999};
     static const wm_ebm_training table[] = {
         [WM_EBM_STAGE_HEADS] = {.batch = 1024, .iterations = 1000, .lr = 1e-2, .average = 0.99},
         [WM_EBM_STAGE_BRIDGES] = {.batch = 2048, .iterations = 5000, .lr = 2e-3, .average = 0.995},
@@ -61,10 +59,9 @@ static wm_ebm_training training_of(const fitting *f, wm_ebm_stage stage)
     wm_ebm_training t = f->opts->train[stage];
 
     if (stage != WM_EBM_STAGE_NOISE) {
-        const wm_ebm_training *usual = (f->e->net.terms & WM_EBM_RESNET ? convolved
-                                        : f->opts->height > 0           ? image
-                                                                        : table) +
-                                       stage;
+        const bool convolves = stage == WM_EBM_STAGE_BRIDGES && f->e->net.terms & WM_EBM_RESNET;
+        const wm_ebm_training *usual =
+            convolves ? &convolved : (f->opts->height > 0 ? image : table) + stage;
 
         t.batch = t.batch ? t.batch : usual->batch;
         t.iterations = t.iterations ? t.iterations : usual->iterations;

@@ -56,16 +56,18 @@ wm_status wmi_repeated_rows(double *share, const wm_data *p, const wm_data *q, w
     int64_t taken = 0, distinct;
     bool fine;
     row *r = NULL;
-    wm_status st = wmi_alloc(&r, n, sizeof *r, "rows", err);
+    wm_status st;
 
     *share = 0;
-    if (st)
+    if (dim < 2)
+        return WM_OK;
+    if ((st = wmi_alloc(&r, n, sizeof *r, "rows", err)))
         return st;
     for (int t = 0; t < 2 && table[t]; t++)
         for (int64_t i = 0; i < wm_data_count(table[t]); i++)
             r[taken++] = (row){wm_data_rows(table[t]) + i * dim, (size_t)dim * sizeof(double)};
     distinct = sort_distinct(r, n);
-    if (dim > 1 && distinct < n && !(st = has_fine_column(&fine, r, distinct, dim, err)) && fine)
+    if (distinct < n && !(st = has_fine_column(&fine, r, distinct, dim, err)) && fine)
         *share = (double)(n - distinct) / (double)n;
     wmi_free(r);
     return st;

@@ -202,7 +202,7 @@ static void filters_see_what_columns_do_not(void **state)
         assert_ok(wm_ebm_fit(&e, data, NULL, &o, &err), err);
         wm_ebm_get_info(e, &info);
         wm_ebm_walk_init(&walk);
-        walk.chains = 512;
+        walk.chains = 2000;
         walk.steps = 80;
         assert_ok(wm_ebm_ais(&ais, NULL, e, &walk, &err), err);
         direct[with] = info.direct - ais.log_z;
@@ -210,7 +210,7 @@ static void filters_see_what_columns_do_not(void **state)
     }
     /* The truth is -(log 2 + log(2 pi e / 4)) = -2.14. */
     assert_near(direct[1], -2.14, 0.15);
-    assert_true(direct[0] < direct[1] - 0.03);
+    assert_true(direct[0] < direct[1] - 0.05);
     wm_data_free(data);
 }
 
