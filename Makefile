@@ -1,6 +1,7 @@
 # The front door: CMake does the work (CMakePresets.json), this file remembers the commands.
 JOBS ?= $(shell nproc)
 ARGS ?=
+PREFIX ?= /usr/local
 
 all: ## build the release preset to build/release (installs missing packages first)
 	@tools/setup build
@@ -41,10 +42,30 @@ format: ## rewrite our sources with clang-format
 	@tools/setup check
 	@tools/lint --fix-format
 
+docs: ## the reference of the public headers, to build/docs/html (Doxygen)
+	@tools/setup check
+	@mkdir -p build
+	@doxygen docs/Doxyfile
+
+site: ## docs/ as a site, to build/site
+	@tools/setup site
+	@mkdocs build --quiet --clean
+
+wheel: ## build/wheel/waymark-*.whl, with the libraries inside: needs nothing but Python and pip where it is installed
+	@tools/setup build wheel
+	@tools/wheel
+
+install: all ## to PREFIX (/usr/local), under DESTDIR: command, man pages, completions, library, headers, pkg-config, CMake
+	@cmake --install build/release --prefix $(PREFIX)
+
+package: ## build/package/*.deb: waymark, libwaymark, libwaymark-dev, python3-waymark
+	@tools/setup build package
+	@tools/package -j $(JOBS)
+
 clean: ## remove build/
 	rm -rf build
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-.PHONY: all demo data check test bench fuzz lint format clean help
+.PHONY: all demo data check test bench fuzz lint format docs site wheel install package clean help

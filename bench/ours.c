@@ -1,12 +1,13 @@
 /* ours.c - our side of the benchmark: a server for bench/run, like bench/peer_torch.py.
  * One command a line on stdin, one JSON object a line on stdout:
  *
- *     setup NAME [THREADS]   build the step of that row of the table, for its number of threads
- *     step K       run K steps: {"seconds": ...}
- *     score        the scalar that the last step differentiated: {"value": ...}
- *     save FILE    parameters, and the rows that they see, as safetensors, for the peer to start
- * from sgemm        this machine's limit, 1024 x 1024 x 1024: {"gflops": ...} peak         memory
- * of this process and of the planned block: {"peak_kb": ...} quit
+ * - setup NAME [THREADS]: build the step of that row of the table, for its number of threads
+ * - step K: run K steps, {"seconds": ...}
+ * - score: the scalar that the last step differentiated, {"value": ...}
+ * - save FILE: parameters, and the rows that they see, as safetensors, for the peer to start from
+ * - sgemm: this machine's limit, 1024 x 1024 x 1024, {"gflops": ...}
+ * - peak: memory of this process and of the planned block, {"peak_kb": ...}
+ * - quit
  *
  * bench_ours THREADS. While it waits for a command nothing runs, so the peer has both cores. */
 #include <inttypes.h>
@@ -14,18 +15,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "data/safetensors.h"
+#include "data/formats/safetensors.h"
 #include "engine/backend/blas.h"
 #include "engine/program.h"
-#include "estimators/model_file.h"
-#include "loss/loss.h"
 #include "nn/bridge_model.h"
+#include "nn/loss.h"
 #include "noise/flow.h"
 #include "optim/adam.h"
+#include "train/param_tensors.h"
+#include "waymark/sink.h"
 
 /* Both sides step over one fixed batch. At a real learning rate they would learn it by heart within
  * a few steps, gradients would underflow, and the clock would show the price of denormal numbers.
@@ -125,14 +126,6 @@ static const bench_row rows[] = {
     {"train_omniglot_4", omniglot_4, 32, false, 16, NULL},
     {"train_flow", NULL, 256, false, 0, image_flow},
 };
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static long memory_kb(const char *field) /* "VmHWM:" is the peak, "VmRSS:" what is resident */
 {
@@ -317,7 +310,7 @@ static wm_status bench_save(const bench *b, const char *path, wm_error *err)
 
 static wm_status bench_steps(bench *b, int64_t k, double *seconds, wm_error *err)
 {
-    const double start = now();
+    const double start = wm_clock(NULL);
     wm_status st;
 
     for (int64_t i = 0; i < k; i++) {
@@ -326,7 +319,7 @@ static wm_status bench_steps(bench *b, int64_t k, double *seconds, wm_error *err
             (b->adam && (st = wmi_adam_step_f32(b->adam, LEARNING_RATE, b->grad, b->theta, err))))
             return st;
     }
-    *seconds = now() - start;
+    *seconds = wm_clock(NULL) - start;
     return WM_OK;
 }
 
@@ -342,11 +335,11 @@ static wm_status sgemm_gflops(double *gflops, wm_error *err)
     if ((st = wmi_alloc(&a, 3 * N * N, sizeof *a, "matrices", err)))
         return st;
     wmi_rng_normal_f32(&rng, 0, 2 * N * N, a);
-    for (const double start = now(); now() - start < 0.33;) {
-        const double t = now();
+    for (const double start = wm_clock(NULL); wm_clock(NULL) - start < 0.33;) {
+        const double t = wm_clock(NULL);
         wmi_gemm_f32(false, false, N, N, N, 1, a, N, a + N * N, N, 0, a + 2 * N * N, N);
-        if (now() - t < best)
-            best = now() - t;
+        if (wm_clock(NULL) - t < best)
+            best = wm_clock(NULL) - t;
     }
     *gflops = 2.0 * N * N * N / best / 1e9;
     wmi_free(a);

@@ -1,7 +1,6 @@
 # The libraries of docs/dependencies.md, gathered in one interface target.
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C)
-find_package(dnnl CONFIG REQUIRED)
 find_library(LAPACKE_LIBRARY lapacke REQUIRED)
 find_library(LBFGS_LIBRARY lbfgs REQUIRED)
 find_path(LBFGS_INCLUDE lbfgs.h REQUIRED)
@@ -12,9 +11,9 @@ pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(LIBPNG REQUIRED IMPORTED_TARGET libpng)
 
-# OpenBLAS must be its OpenMP flavour: one thread pool with oneDNN and our own kernels. Where the
-# pthread flavour is installed too, Debian's openblas.pc and libopenblas.so are links to that one,
-# so the flavour's own folder is looked at first (Fedora calls it libopenblaso).
+# OpenBLAS must be its OpenMP flavour: one thread pool with our own kernels. Where the pthread
+# flavour is installed too, Debian's openblas.pc and libopenblas.so are links to that one, so the
+# flavour's own folder is looked at first (Fedora calls it libopenblaso).
 set(flavour openblas-openmp)
 find_library(OPENBLAS_LIBRARY NAMES openblaso openblas PATH_SUFFIXES ${flavour} REQUIRED)
 find_path(OPENBLAS_INCLUDE cblas.h REQUIRED
@@ -37,6 +36,5 @@ target_include_directories(waymark_deps SYSTEM INTERFACE ${OPENBLAS_INCLUDE} ${L
                            ${LBFGS_INCLUDE} ${RANDOM123_INCLUDE})
 # OpenBLAS stands before LAPACKE, whose own BLAS is whatever the system prefers: first found wins.
 target_link_libraries(waymark_deps INTERFACE OpenMP::OpenMP_C ${OPENBLAS_LIBRARY}
-                      ${LAPACKE_LIBRARY} DNNL::dnnl ${LBFGS_LIBRARY}
-                      PkgConfig::JANSSON PkgConfig::LIBZIP PkgConfig::LIBPNG
-                      PkgConfig::ZLIB m)
+                      ${LAPACKE_LIBRARY} ${LBFGS_LIBRARY} PkgConfig::JANSSON
+                      PkgConfig::LIBZIP PkgConfig::LIBPNG PkgConfig::ZLIB m)

@@ -38,7 +38,7 @@ int main(void)
         return fail("fit", &err);
 
     for (int k = 0; k < 8; k++) {
-        wm_ratio_bridge b;
+        wm_bridge b;
 
         wm_ratio_get_bridge(ratio, k, &b);
         printf("bridge %d: alpha %.3f to %.3f, held-out loss %.3f, accuracy %.3f\n", k,

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
+#include "asserts.h"
 #include "base/alloc.h"
-#include "check.h"
 #include "engine/op_table.h"
 #include "engine/ops.h"
 

@@ -1,7 +1,8 @@
 /** @file columns.h
  * A person's columns as a network is to see them: numbers standardised, categories as indicators.
  * Learned from the rows that it is fitted to, kept in the file of its model, applied to new rows.
- * For models of pairs (embed.h), which take rows as they are. */
+ * For models of pairs, which take rows as they are and keep these beside them
+ * (wm_embed_set_columns). */
 #ifndef WAYMARK_COLUMNS_H
 #define WAYMARK_COLUMNS_H
 
@@ -14,6 +15,7 @@
 extern "C" {
 #endif
 
+/** How columns are encoded. */
 typedef struct wm_columns wm_columns;
 
 /** From rows: numbers to mean 0 and standard deviation 1; a category to an indicator of every
@@ -41,17 +43,6 @@ WM_API void wm_columns_origin(const wm_columns *c, int64_t *of);
  * @return WM_OK; WM_EINVAL (a category that is none), WM_ENOMEM. Threads: safe. */
 WM_API WM_MUST_CHECK wm_status wm_columns_apply(const wm_columns *c, int64_t n, const double *rows,
                                                 float *out, wm_error *err);
-
-/** Put the columns of u and v into the file of a model, which is written anew, whole or not at
- * all. @return WM_OK; WM_EIO, WM_EFORMAT (no safetensors file), WM_ENOMEM */
-WM_API WM_MUST_CHECK wm_status wm_columns_store(const wm_columns *u, const wm_columns *v,
-                                                const char *path, wm_error *err);
-/** Read them back.
- * @param[out] u,v  both NULL where the file has none: then rows are taken as they are. v may be
- *                  NULL, if it is not wanted
- * @return WM_OK; WM_EIO, WM_EFORMAT, WM_ENOMEM */
-WM_API WM_MUST_CHECK wm_status wm_columns_load(wm_columns **u, wm_columns **v, const char *path,
-                                               wm_error *err);
 
 #ifdef __cplusplus
 }

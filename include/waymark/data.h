@@ -24,13 +24,20 @@ typedef struct wm_data wm_data;
  * Values are not looked at: see wm_data_check_finite(). Threads: safe. */
 WM_API WM_MUST_CHECK wm_status wm_data_new(wm_data **out, int64_t n, int64_t dim,
                                            const double *rows, wm_error *err);
+/** A table over rows that you keep: they are read where they stand, not copied and not freed. For
+ * calls that take a const table; wm_data_rows_mut() and what changes a table would write to them.
+ * @param rows  (n, dim), row-major without gaps; must outlive the table and not change meanwhile
+ * @return as wm_data_new(). Threads: safe. */
+WM_API WM_MUST_CHECK wm_status wm_data_borrow(wm_data **out, int64_t n, int64_t dim,
+                                              const double *rows, wm_error *err);
 /** NULL is fine. */
 WM_API void wm_data_free(wm_data *d);
 
 WM_API int64_t wm_data_count(const wm_data *d); /**< rows */
 WM_API int64_t wm_data_dim(const wm_data *d);   /**< columns */
 
-/** The values, (count, dim), aligned to 64 bytes, borrowed from @p d. */
+/** The values, (count, dim), borrowed from @p d; aligned to 64 bytes unless they are the caller's
+ * own (wm_data_borrow()). */
 WM_API const double *wm_data_rows(const wm_data *d);
 /** The same, to be written. */
 WM_API double *wm_data_rows_mut(wm_data *d);
@@ -42,27 +49,6 @@ WM_API double *wm_data_rows_mut(wm_data *d);
  * @return WM_OK or WM_EINVAL. Threads: safe. */
 WM_API WM_MUST_CHECK wm_status wm_data_check_finite(const wm_data *d, const char *label,
                                                     wm_error *err);
-
-/* --- generators: samples of known distributions, a function of (seed, stream) ---- */
-
-/** Independent normals, (n, dim).
- * @param sd      standard deviation, finite and not negative
- * @param stream  name of the sequence: other names under one seed give unrelated draws
- * @return WM_OK; WM_EINVAL (n or dim below 1; mean or sd not finite, sd negative), WM_ENOMEM.
- * Longer tables begin with the rows of shorter ones. Threads: safe; runs in parallel when large. */
-WM_API WM_MUST_CHECK wm_status wm_data_normal(wm_data **out, int64_t n, int64_t dim, double mean,
-                                              double sd, uint64_t seed, const char *stream,
-                                              wm_error *err);
-/** Standard normals of which columns 1 and 2, 3 and 4, ... are correlated by @p rho in [-1, 1]: the
- * paper's example of a large mutual information. dim must be even; else as wm_data_normal(). */
-WM_API WM_MUST_CHECK wm_status wm_data_gaussian_pairs(wm_data **out, int64_t n, int64_t dim,
-                                                      double rho, uint64_t seed, const char *stream,
-                                                      wm_error *err);
-/** Mutual information in nats of the odd and the even columns, -(dim / 4) log(1 - rho^2), which is
- * also the KL divergence from independence; infinite at rho = +-1. */
-WM_API double wm_gaussian_pairs_mi(int64_t dim, double rho);
-/** The rho >= 0 that gives this mutual information: sqrt(1 - exp(-4 mi / dim)). */
-WM_API double wm_gaussian_pairs_rho(int64_t dim, double mi);
 
 #ifdef __cplusplus
 }

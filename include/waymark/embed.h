@@ -11,53 +11,40 @@
 #ifndef WAYMARK_EMBED_H
 #define WAYMARK_EMBED_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "waymark/check.h"
+#include "waymark/columns.h"
+#include "waymark/fit.h"
 #include "waymark/images.h"
-#include "waymark/sink.h"
 #include "waymark/status.h"
-#include "waymark/study.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/** A model of pairs. */
 typedef struct wm_embed wm_embed;
 
+/** How pairs are told apart. */
 typedef enum wm_embed_objective {
     WM_EMBED_LOGISTIC, /**< the paper's: a classifier for each bridge */
     WM_EMBED_INFONCE,  /**< one bridge, which finds the v of each u among those of the batch */
 } wm_embed_objective;
 
-/** One bridge on the held-out pairs, with the parameters that were kept. */
-typedef struct wm_embed_bridge {
-    double loss;           /**< logistic: 1.386 is chance; InfoNCE: log of the batch's pairs is */
-    double accuracy;       /**< of the classifier; InfoNCE: how often it finds the true v */
-    double mean_log_ratio; /**< nats; InfoNCE: log of the batch's pairs less the loss, a bound */
-} wm_embed_bridge;
-
-typedef struct wm_embed_progress {
-    int64_t step;
-    double train_loss, valid_loss;
-    double mi; /**< nats, by at most 2048 held-out pairs */
-    int64_t n_bridges;
-    const wm_embed_bridge *bridges; /**< (n_bridges), read during the call only */
-} wm_embed_progress;
-
 /** What a row is: an image (height, width, channels), or height 0: a vector. */
 typedef struct wm_embed_shape {
-    int64_t height, width, channels;
+    int64_t height, width, channels; /**< pixels, and numbers a pixel */
 } wm_embed_shape;
 
 /** Start from wm_embed_opts_init(). */
 typedef struct wm_embed_opts {
-    size_t struct_size;
+    size_t struct_size;           /**< set by wm_embed_opts_init() */
     wm_embed_objective objective; /**< default logistic */
-    int64_t bridges;     /**< m; 1 is a single ratio; 0 (default): one for each block, at most
-                            16 */
+    int64_t bridges;     /**< m; 1 is a single ratio; not set (default): one for each block, at
+                            most 16 */
     wm_embed_shape u, v; /**< default vectors; set by wm_embed_fit_grid() itself */
     const char *network; /**< images: g and f_k, such as "stem 5/3 32, 32 down, 32, 64 down, 64,
                             64 down, 64, max, dense 300"; NULL (default): that one, as in the
@@ -66,39 +53,27 @@ typedef struct wm_embed_opts {
                             are the codes of all cells ("join 300": a dense layer reads them all);
                             where cells are the blocks of v, a step costs 3 passes a pair instead
                             of 2 m + 1 */
-    int64_t mlp_width, mlp_blocks, features; /**< vectors: 0 (default): 128, 1, 128 */
+    int64_t mlp_width, mlp_blocks, features; /**< vectors; default 128, 1, 128 */
     int64_t negatives; /**< with `cells` in the network: exchanged cells that each true one is told
-                          from; 0 (default): as many as a step has pairs, at most 16. Else 1 */
+                          from; not set (default): as many as a step has pairs, at most 16. Else
+                          1 */
     bool random_order; /**< blocks change in an order drawn for each pair; default false: in that of
                           their numbers */
-    int64_t batch;     /**< waymark samples of a step: batch / (m + 1) pairs; default 512 */
-    int64_t iterations; /**< default 10000 */
-    int64_t eval_every; /**< steps; 0 (default): a twentieth of the iterations */
-    int64_t valid;      /**< wm_embed_fit_grid(): held-out pairs; default 2000 */
-    double lr;          /**< default 1e-3, falling as a cosine; the paper's is 1e-4 */
-    int64_t warmup; /**< steps over which the rate rises from 0; default 100: the first steps are
-                       the most likely to go astray */
-    double average; /**< decay of the weight average that is kept; default 0.999; 0: none */
-    double weight_decay;               /**< default 0 */
-    double clip;                       /**< norm that a gradient may have; 0 (default): any */
-    uint64_t seed;                     /**< default 1 */
-    double time_limit;                 /**< seconds; 0 (default): none */
-    const char *checkpoint;            /**< file for the state of training, or NULL */
-    double checkpoint_seconds;         /**< between two writes; default 30 */
-    bool resume;                       /**< from the checkpoint, if it is there */
-    const wm_sink *sink;               /**< or NULL */
-    const volatile sig_atomic_t *stop; /**< not 0: end early, with the best so far; or NULL */
-    void (*on_eval)(void *ctx, const wm_embed_progress *p); /**< or NULL */
-    void (*on_resume)(void *ctx, int64_t step);             /**< or NULL */
-    void *ctx;
+    int64_t valid;     /**< wm_embed_fit_grid(): held-out pairs; default 2000 */
+    wm_adam_opts adam; /**< default 10000 iterations, lr 1e-3 (the paper's is 1e-4), average 0.999;
+                          batch: waymark samples of a step, batch / (m + 1) pairs, default 512;
+                          warmup 100 steps, since the first are the most likely to go astray;
+                          eval_every not set: a twentieth of the iterations */
+    wm_fit_control control; /**< evaluations estimate by at most 2048 held-out pairs */
 } wm_embed_opts;
 
+/** Fill in the defaults. Threads: safe. */
 WM_API void wm_embed_opts_init(wm_embed_opts *opts);
 
 /** Pairs as arrays, read during a call only. */
 typedef struct wm_pair_rows {
-    int64_t n, dim_u, dim_v;
-    const float *u, *v; /**< (n, dim_u), (n, dim_v), finite */
+    int64_t n, dim_u, dim_v; /**< pairs, and columns of each side */
+    const float *u, *v;      /**< (n, dim_u), (n, dim_v), finite */
 } wm_pair_rows;
 
 /** Fit to pairs of your own.
@@ -119,21 +94,32 @@ WM_API WM_MUST_CHECK wm_status wm_embed_fit_grid(wm_embed **out, const wm_grid_p
                                                  const wm_embed_opts *opts, wm_error *err);
 WM_API void wm_embed_free(wm_embed *e); /**< NULL is fine */
 
+/** What was fitted, and how it went. */
 typedef struct wm_embed_info {
-    wm_embed_objective objective;
-    int64_t dim_u, dim_v, features; /**< features: columns of g(u) */
-    wm_embed_shape u, v;
-    int64_t bridges, blocks;
-    int64_t batch_pairs; /**< in a step of training; InfoNCE cannot exceed the log of it */
-    int64_t parameters;
-    int64_t steps, best_step;
-    double seconds; /**< of training, in all processes; 0 in a model that was loaded */
-    bool finished;  /**< false: ended by stop or time */
+    wm_embed_objective objective;   /**< that it was fitted by */
+    int64_t dim_u, dim_v, features; /**< columns of u, of v and of g(u) */
+    wm_embed_shape u, v;            /**< as set */
+    int64_t bridges, blocks;        /**< m, and blocks of columns of v */
+    int64_t batch_pairs;      /**< in a step of training; InfoNCE cannot exceed the log of it */
+    int64_t parameters;       /**< of all networks */
+    int64_t steps, best_step; /**< of Adam: all, and up to the parameters that were kept */
+    double seconds;           /**< of training, in all processes; 0 in a model that was loaded */
+    bool finished;            /**< false: ended by stop or time */
 } wm_embed_info;
 
+/** What was fitted. */
 WM_API void wm_embed_get_info(const wm_embed *e, wm_embed_info *info);
-/** @param k  from 0 to bridges - 1 */
-WM_API wm_embed_bridge wm_embed_get_bridge(const wm_embed *e, int64_t k);
+/** Bridge k, 0 <= k < bridges, on the held-out pairs, with the parameters that were kept; its
+ * alphas are shares of the bridges. */
+WM_API wm_bridge wm_embed_get_bridge(const wm_embed *e, int64_t k);
+
+/** Keep the columns that u and v were made by, in the model and its file: for those who will have
+ * new rows. Copied; either may be NULL.
+ * @return WM_OK; WM_ESHAPE (other widths than the model's), WM_ENOMEM */
+WM_API WM_MUST_CHECK wm_status wm_embed_set_columns(wm_embed *e, const wm_columns *u,
+                                                    const wm_columns *v, wm_error *err);
+/** Those of u (side 0) or v (1), borrowed; NULL: rows are taken as they are. */
+WM_API const wm_columns *wm_embed_columns(const wm_embed *e, int side);
 
 /** The representation.
  * @param[out] g  (n, features)
@@ -168,7 +154,15 @@ WM_API WM_MUST_CHECK wm_status wm_embed_mi_calibrated(const wm_embed *e,
                                                       const wm_sink *sink, wm_estimate *mi,
                                                       wm_error *err);
 
-/** One safetensors file: parameters by name, settings as metadata. @return WM_OK; WM_EIO, WM_ENOMEM
+/** Adds what could be wrong with the mutual information to the checks of an answer.
+ * @param n           test pairs
+ * @param mi          by wm_embed_mi() from these
+ * @param calibrated  by wm_embed_mi_calibrated(); not read with InfoNCE */
+WM_API void wm_embed_check(const wm_embed *e, int64_t n, const wm_estimate *mi,
+                           const wm_estimate *calibrated, wm_checks *list);
+
+/** One safetensors file: parameters by name, settings as metadata, columns where there are some.
+ * @return WM_OK; WM_EIO, WM_ENOMEM
  */
 WM_API WM_MUST_CHECK wm_status wm_embed_save(const wm_embed *e, const char *path, wm_error *err);
 /** @return WM_OK; WM_EIO, WM_EFORMAT (not such a file, damaged, or of another version), WM_ENOMEM

@@ -20,11 +20,13 @@ extern "C" {
 
 /* --- what there is -----------------------------------------------------------------------------*/
 
+/** What a problem asks for. */
 typedef enum wm_problem_kind {
     WM_PROBLEM_RATIO, /**< tables p and q; the ratio is p(x) / q(x) */
     WM_PROBLEM_MI,    /**< tables u and v of paired rows; the ratio is p(u, v) / (p(u) p(v)) */
 } wm_problem_kind;
 
+/** A parameter of a problem. */
 typedef struct wm_problem_param {
     const char *name;  /**< lower case, words joined by '-' */
     const char *about; /**< a few words, lower case, no full stop */
@@ -35,13 +37,14 @@ typedef struct wm_problem_param {
 
 /** A row of the table of problems; all of it is constant and lives as long as the library. */
 typedef struct wm_problem_info {
-    const char *name;
-    const char *about; /**< one line, lower case, no full stop */
-    wm_problem_kind kind;
-    int n_params;
+    const char *name;               /**< as wm_problem_new() takes it */
+    const char *about;              /**< one line, lower case, no full stop */
+    wm_problem_kind kind;           /**< what it asks for */
+    int n_params;                   /**< parameters */
     const wm_problem_param *params; /**< (n_params) */
 } wm_problem_info;
 
+/** Problems that there are. */
 WM_API int wm_problem_count(void);
 /** @param i from 0 to wm_problem_count() - 1; NULL outside. */
 WM_API const wm_problem_info *wm_problem_at(int i);
@@ -50,11 +53,13 @@ WM_API const wm_problem_info *wm_problem_find(const char *name);
 
 /* --- one problem -------------------------------------------------------------------------------*/
 
+/** A problem with its parameters chosen. */
 typedef struct wm_problem wm_problem;
 
+/** A parameter that is not to have its default. */
 typedef struct wm_problem_setting {
     const char *name; /**< of a parameter */
-    double value;
+    double value;     /**< within its limits */
 } wm_problem_setting;
 
 /** What is to be found, in nats. What a problem of this kind does not have, or has infinite, is NaN
@@ -79,6 +84,7 @@ WM_API void wm_problem_free(wm_problem *p); /**< NULL is fine */
 WM_API const wm_problem_info *wm_problem_about(const wm_problem *p); /**< its row */
 /** Parameter @p i of the row, as in force: those that follow from others are filled in. */
 WM_API double wm_problem_value(const wm_problem *p, int i);
+/** What is to be found. */
 WM_API wm_problem_truth wm_problem_answer(const wm_problem *p);
 /** Columns of the first table (p or u) and of the second (q or v). */
 WM_API int64_t wm_problem_dim(const wm_problem *p, int table);
@@ -102,29 +108,26 @@ WM_API WM_MUST_CHECK wm_status wm_problem_draw(wm_data **a, wm_data **b, const w
 WM_API WM_MUST_CHECK wm_status wm_problem_log_ratio(const wm_problem *p, const wm_data *a,
                                                     const wm_data *b, double *out, wm_error *err);
 
-/* --- files -------------------------------------------------------------------------------------*/
+/* --- generators: samples of known distributions, a function of (seed, stream) ---- */
 
-/** Write a table as NumPy's .npy: doubles, (count, dim), whole or not at all. */
-WM_API WM_MUST_CHECK wm_status wm_data_write_npy(const wm_data *d, const char *path, wm_error *err);
-/** The same of an array with @p rank (1 to 3) dimensions @p dim. */
-WM_API WM_MUST_CHECK wm_status wm_npy_write(const char *path, const double *x, int rank,
-                                            const int64_t *dim, wm_error *err);
-/** Write tables side by side as CSV, whole or not at all. The header has prefix and number of each
- * column, counted from 0 in each table: X0,X1,Y0. Numbers have as many digits as bring back the
- * same double.
- * @param tables,prefixes  (n), n at least 1; all tables have the same number of rows (WM_ESHAPE) */
-WM_API WM_MUST_CHECK wm_status wm_data_write_csv(const wm_data *const *tables,
-                                                 const char *const *prefixes, int n,
-                                                 const char *path, wm_error *err);
-/** Write tables into one folder, which is made with those above it, as NAME.npy or NAME.csv: all of
- * them or, unless it replaces older ones, none.
- * @param tables,names  (n)
- * @param csv        CSV with columns X0, X1, ... instead of npy
- * @param overwrite  replace files of these names; else they are a WM_EINVAL that names the first */
-WM_API WM_MUST_CHECK wm_status wm_data_write_folder(const wm_data *const *tables,
-                                                    const char *const *names, int n,
-                                                    const char *folder, bool csv, bool overwrite,
-                                                    wm_error *err);
+/** Independent normals, (n, dim).
+ * @param sd      standard deviation, finite and not negative
+ * @param stream  name of the sequence: other names under one seed give unrelated draws
+ * @return WM_OK; WM_EINVAL (n or dim below 1; mean or sd not finite, sd negative), WM_ENOMEM.
+ * Longer tables begin with the rows of shorter ones. Threads: safe; runs in parallel when large. */
+WM_API WM_MUST_CHECK wm_status wm_data_normal(wm_data **out, int64_t n, int64_t dim, double mean,
+                                              double sd, uint64_t seed, const char *stream,
+                                              wm_error *err);
+/** Standard normals of which columns 1 and 2, 3 and 4, ... are correlated by @p rho in [-1, 1]: the
+ * paper's example of a large mutual information. dim must be even; else as wm_data_normal(). */
+WM_API WM_MUST_CHECK wm_status wm_data_gaussian_pairs(wm_data **out, int64_t n, int64_t dim,
+                                                      double rho, uint64_t seed, const char *stream,
+                                                      wm_error *err);
+/** Mutual information in nats of the odd and the even columns, -(dim / 4) log(1 - rho^2), which is
+ * also the KL divergence from independence; infinite at rho = +-1. */
+WM_API double wm_gaussian_pairs_mi(int64_t dim, double rho);
+/** The rho >= 0 that gives this mutual information: sqrt(1 - exp(-4 mi / dim)). */
+WM_API double wm_gaussian_pairs_rho(int64_t dim, double mi);
 
 #ifdef __cplusplus
 }

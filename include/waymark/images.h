@@ -26,11 +26,12 @@ typedef enum wm_split {
 
 /* --- labelled images ---------------------------------------------------------------------------*/
 
+/** Images of one size with a label each, in three parts. */
 typedef struct wm_image_set wm_image_set;
 
 /** A part of an image set, borrowed from it. */
 typedef struct wm_image_part {
-    int64_t n;
+    int64_t n;             /**< images */
     const uint8_t *pixels; /**< (n, height, width) */
     const uint8_t *labels; /**< (n) */
 } wm_image_part;
@@ -45,9 +46,9 @@ typedef struct wm_image_part {
  *         and labels do not agree), WM_ENOMEM. Threads: safe. */
 WM_API WM_MUST_CHECK wm_status wm_image_set_open(wm_image_set **out, const char *folder,
                                                  int64_t valid, wm_error *err);
-WM_API void wm_image_set_free(wm_image_set *s); /**< NULL is fine */
-WM_API int64_t wm_image_set_height(const wm_image_set *s);
-WM_API int64_t wm_image_set_width(const wm_image_set *s);
+WM_API void wm_image_set_free(wm_image_set *s);            /**< NULL is fine */
+WM_API int64_t wm_image_set_height(const wm_image_set *s); /**< pixels */
+WM_API int64_t wm_image_set_width(const wm_image_set *s);  /**< pixels */
 /** @param split  TRAIN, VALID or TEST; of another all is zero. */
 WM_API wm_image_part wm_image_set_part(const wm_image_set *s, wm_split split);
 /** The folder in which the files were found, borrowed. */
@@ -66,27 +67,20 @@ enum { WM_DRAWING_SIDE = 28 }; /**< pixels along a side of every drawing */
  * ties in the order of their names; characters and drawings are sorted by name. */
 typedef struct wm_alphabets wm_alphabets;
 
-/** Omniglot in any of its forms: what wm_alphabets_open_packed(), _folder() and _zip() read, told
- * apart by what is there. */
-WM_API WM_MUST_CHECK wm_status wm_alphabets_open(wm_alphabets **out, const char *path,
-                                                 const char *part, wm_error *err);
-/** Packed arrays: alphabets.txt (name, tab, characters, tab, part), omniglot_28x28.npy, and the
- * numbers from 0 of alphabet, character and version of each image in npy files of these names.
+/** Omniglot in any of its forms, told apart by what is there:
+ * - packed arrays: alphabets.txt (name, tab, characters, tab, part), omniglot_28x28.npy, and the
+ *   numbers from 0 of alphabet, character and version of each image in npy files of these names;
+ * - folders of PNG images as the authors publish them, Alphabet/character01/0709_01.png, in @p path
+ *   or in its images_background and images_evaluation. Dark is ink; an image of any size is
+ *   averaged over areas to 28 x 28;
+ * - the same in a zip file, at any depth in it.
  * @param[out] out  freed with wm_alphabets_free(); NULL on failure
  * @param part      "background" or "evaluation", as published; NULL: both
- * @return WM_OK; WM_EIO, WM_EFORMAT (a label out of range, a drawing missing or twice), WM_EINVAL
- *         (no such part), WM_ESHAPE, WM_ENOMEM. Messages name the file. Threads: safe. */
-WM_API WM_MUST_CHECK wm_status wm_alphabets_open_packed(wm_alphabets **out, const char *folder,
-                                                        const char *part, wm_error *err);
-/** Folders of PNG images as the authors publish them, Alphabet/character01/0709_01.png, in @p
- * folder or in its images_background and images_evaluation, of which @p part chooses. Dark is ink;
- * an image of any size is averaged over areas to 28 x 28.
- * @return as above; WM_EFORMAT also for an image that is damaged */
-WM_API WM_MUST_CHECK wm_status wm_alphabets_open_folder(wm_alphabets **out, const char *folder,
-                                                        const char *part, wm_error *err);
-/** The same in a zip file, at any depth in it. */
-WM_API WM_MUST_CHECK wm_status wm_alphabets_open_zip(wm_alphabets **out, const char *path,
-                                                     const char *part, wm_error *err);
+ * @return WM_OK; WM_EIO, WM_EFORMAT (a label out of range, a drawing missing or twice, a damaged
+ *         image), WM_EINVAL (no such part), WM_ESHAPE, WM_ENOMEM. Messages name the file. Threads:
+ *         safe. */
+WM_API WM_MUST_CHECK wm_status wm_alphabets_open(wm_alphabets **out, const char *path,
+                                                 const char *part, wm_error *err);
 /** Alphabets of our own: characters of a few smooth strokes, each drawn @p drawings times with
  * unsteady hands. A function of the seed; an alphabet and a character do not depend on how many
  * others there are.
@@ -102,7 +96,7 @@ WM_API WM_MUST_CHECK wm_status wm_alphabets_open_glyphs(wm_alphabets **out, cons
                                                         wm_error *err);
 WM_API void wm_alphabets_free(wm_alphabets *a); /**< NULL is fine */
 
-WM_API int64_t wm_alphabets_count(const wm_alphabets *a);
+WM_API int64_t wm_alphabets_count(const wm_alphabets *a);    /**< alphabets */
 WM_API int64_t wm_alphabets_drawings(const wm_alphabets *a); /**< of each character */
 /** @param i  alphabet, from 0 to count - 1, here and below */
 WM_API const char *wm_alphabets_name(const wm_alphabets *a, int64_t i);
@@ -124,13 +118,14 @@ typedef struct wm_grid_pairs wm_grid_pairs;
 
 /** Start from wm_grid_pairs_opts_init(). */
 typedef struct wm_grid_pairs_opts {
-    size_t struct_size;
+    size_t struct_size;    /**< set by wm_grid_pairs_opts_init() */
     int64_t rows, columns; /**< of cells; default 1 x 1 */
     int64_t held_out;      /**< drawings of each character, the last ones, that TRAIN, VALID and
                                 TEST never use and UNSEEN alone does; default 0 */
     uint64_t seed;         /**< default 1 */
 } wm_grid_pairs_opts;
 
+/** Fill in the defaults. Threads: safe. */
 WM_API void wm_grid_pairs_opts_init(wm_grid_pairs_opts *opts);
 
 /** @param alphabets  kept, must outlive *out
@@ -140,10 +135,10 @@ WM_API WM_MUST_CHECK wm_status wm_grid_pairs_new(wm_grid_pairs **out, const wm_a
                                                  const wm_grid_pairs_opts *opts, wm_error *err);
 WM_API void wm_grid_pairs_free(wm_grid_pairs *p); /**< NULL is fine */
 
-WM_API int64_t wm_grid_pairs_cells(const wm_grid_pairs *p);
+WM_API int64_t wm_grid_pairs_cells(const wm_grid_pairs *p);  /**< rows x columns */
 WM_API int64_t wm_grid_pairs_height(const wm_grid_pairs *p); /**< pixels: 28 x rows */
-WM_API int64_t wm_grid_pairs_width(const wm_grid_pairs *p);
-WM_API double wm_grid_pairs_mi(const wm_grid_pairs *p); /**< the truth, in nats */
+WM_API int64_t wm_grid_pairs_width(const wm_grid_pairs *p);  /**< pixels: 28 x columns */
+WM_API double wm_grid_pairs_mi(const wm_grid_pairs *p);      /**< the truth, in nats */
 /** The cell of every pixel, (height x width), for mixing whole cells: wm_chain's blocks. */
 WM_API void wm_grid_pairs_blocks(const wm_grid_pairs *p, int64_t *block);
 

@@ -6,13 +6,13 @@
 #ifndef WAYMARK_MI_H
 #define WAYMARK_MI_H
 
-#include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "waymark/data.h"
+#include "waymark/fit.h"
 #include "waymark/read.h"
-#include "waymark/sink.h"
 #include "waymark/status.h"
 
 #ifdef __cplusplus
@@ -35,34 +35,40 @@ typedef enum wm_mi_method {
     WM_MI_SMILE,   /**< clipped; Song and Ermon 2020 */
     WM_MI_KSG,     /**< Kraskov, Stoegbauer and Grassberger 2004 */
 } wm_mi_method;
-#define WM_MI_METHODS 6
+#define WM_MI_METHODS 6 /**< how many there are */
 
 /** "infonce", "nwj", ... */
 WM_API const char *wm_mi_method_name(wm_mi_method method);
 
-typedef struct wm_mi_single {
-    double mi, se; /**< nats; se is of the rows, with the critic as it is: it sees no bias */
-    double bound;  /**< that the method cannot exceed; infinite if there is none */
-    bool doubtful; /**< it diverged, or (KSG) values repeat too often */
-    double seconds;
-} wm_mi_single;
+/** What one of these methods says. */
+typedef struct wm_mi_by_method {
+    double mi, se;  /**< nats; se is of the rows, with the critic as it is: it sees no bias */
+    double bound;   /**< that the method cannot exceed; infinite if there is none */
+    bool doubtful;  /**< it diverged, or (KSG) values repeat too often */
+    double seconds; /**< that it took */
+} wm_mi_by_method;
 
-/** One of them on the same columns, prepared in the same way as those of a study.
- * @param schema   or NULL: all columns are continuous
- * @param by_rank  continuous columns are made normal by rank first */
-WM_API WM_MUST_CHECK wm_status wm_mi_single_run(wm_mi_single *out, wm_mi_method method,
-                                                const wm_data *joint, int64_t dim_u,
-                                                const wm_schema *schema, bool by_rank,
-                                                uint64_t seed, const wm_sink *sink,
-                                                const volatile sig_atomic_t *stop, wm_error *err);
-/** Several of them side by side on the threads that there are, the same bits as one by one.
+/** Settings; start from wm_mi_opts_init(). */
+typedef struct wm_mi_opts {
+    size_t struct_size;     /**< set by wm_mi_opts_init() */
+    int64_t dim_u;          /**< columns of u, the first of the joined table; default 1 */
+    bool by_rank;           /**< continuous columns are made normal by rank first; default false */
+    wm_fit_control control; /**< seed, threads, sink and stop; time_limit for each method */
+} wm_mi_opts;
+
+/** Fill in the defaults. Threads: safe. */
+WM_API void wm_mi_opts_init(wm_mi_opts *opts);
+
+/** Some of them on the same columns, prepared in the same way as those of a study, side by side on
+ * the threads that there are: the same bits as one by one.
  * @param[out] out  (count)
- * @param methods   (count), 1 to WM_MI_METHODS of them */
-WM_API WM_MUST_CHECK wm_status wm_mi_singles_run(wm_mi_single *out, int count,
+ * @param methods   (count), 1 to WM_MI_METHODS of them
+ * @param schema    or NULL: all columns are continuous
+ * @return WM_OK; WM_EINVAL, WM_ESHAPE, WM_ENOMEM, WM_EINTERRUPTED */
+WM_API WM_MUST_CHECK wm_status wm_mi_methods_run(wm_mi_by_method *out, int count,
                                                  const wm_mi_method *methods, const wm_data *joint,
-                                                 int64_t dim_u, const wm_schema *schema,
-                                                 bool by_rank, uint64_t seed, const wm_sink *sink,
-                                                 const volatile sig_atomic_t *stop, wm_error *err);
+                                                 const wm_schema *schema, const wm_mi_opts *opts,
+                                                 wm_error *err);
 
 #ifdef __cplusplus
 }

@@ -5,23 +5,23 @@
 #ifndef WAYMARK_PROBE_H
 #define WAYMARK_PROBE_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "waymark/sink.h"
+#include "waymark/fit.h"
 #include "waymark/status.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/** Linear classifiers, one for each column of labels. */
 typedef struct wm_probe wm_probe;
 
 /** Start from wm_probe_opts_init(). */
 typedef struct wm_probe_opts {
-    size_t struct_size;
+    size_t struct_size; /**< set by wm_probe_opts_init() */
     /** Penalty ridge / 2 |W|^2 beside the mean loss of a row, on the weights of standardised
      * features (features are centred and scaled inside, which without a penalty changes only the
      * speed). Default 0: none; the weights of classes that a line can part then grow until
@@ -31,10 +31,12 @@ typedef struct wm_probe_opts {
     /** A column is done when an iteration lowers its loss by no more than this part of max(1,
      * loss); default 1e-5, as in the paper's code */
     double decrease;
-    const wm_sink *sink;               /**< progress over columns, or NULL */
-    const volatile sig_atomic_t *stop; /**< not 0: leave with WM_EINTERRUPTED; or NULL */
+    /** Of it: threads; sink, progress over columns; stop: leave with WM_EINTERRUPTED. Nothing is
+     * random. */
+    wm_fit_control control;
 } wm_probe_opts;
 
+/** Fill in the defaults. Threads: safe. */
 WM_API void wm_probe_opts_init(wm_probe_opts *opts);
 
 /** Fit a classifier to each column of labels.
@@ -54,19 +56,19 @@ WM_API WM_MUST_CHECK wm_status wm_probe_fit(wm_probe **out, int64_t n, int64_t d
                                             int64_t columns, const int32_t *labels,
                                             const int64_t *classes, const wm_probe_opts *opts,
                                             wm_error *err);
-WM_API void wm_probe_free(wm_probe *p); /**< NULL is fine */
-WM_API int64_t wm_probe_dim(const wm_probe *p);
-WM_API int64_t wm_probe_columns(const wm_probe *p);
+WM_API void wm_probe_free(wm_probe *p);             /**< NULL is fine */
+WM_API int64_t wm_probe_dim(const wm_probe *p);     /**< features */
+WM_API int64_t wm_probe_columns(const wm_probe *p); /**< of labels */
 
 /** What one column's classifier is. Arrays are borrowed. */
 typedef struct wm_probe_column {
-    int64_t classes;
+    int64_t classes;       /**< that it tells apart */
     const double *weights; /**< (dim, classes), of the features as they were given */
     const double *bias;    /**< (classes) */
     double loss;           /**< mean of -log p(label) over the rows that it was fitted on, in nats,
                                 with the penalty */
-    int64_t iterations;
-    bool converged;
+    int64_t iterations;    /**< of L-BFGS */
+    bool converged;        /**< false: iterations were at their limit */
 } wm_probe_column;
 
 /** @param column  from 0 to columns - 1, here and below */
@@ -81,10 +83,11 @@ WM_API WM_MUST_CHECK wm_status wm_probe_predict(const wm_probe *p, int64_t n, co
 /** A share of rows with its 95 % interval (Wilson's, which stays within [0, 1] and is not empty at
  * 0 and 1). */
 typedef struct wm_share {
-    double value, lo, hi;
-    int64_t hits, n;
+    double value, lo, hi; /**< hits / n, and its interval */
+    int64_t hits, n;      /**< rows: those that count, and all */
 } wm_share;
 
+/** The share of @p hits in @p n. */
 WM_API wm_share wm_share_of(int64_t hits, int64_t n);
 
 /** How well the classifiers do.

@@ -5,13 +5,12 @@
 #ifndef WAYMARK_RATIO_H
 #define WAYMARK_RATIO_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "waymark/data.h"
-#include "waymark/sink.h"
+#include "waymark/fit.h"
 #include "waymark/status.h"
 #include "waymark/waymarks.h"
 
@@ -19,6 +18,7 @@
 extern "C" {
 #endif
 
+/** A fitted ratio. */
 typedef struct wm_ratio wm_ratio;
 
 /** Terms of a bridge's log-ratio: one of these, or a sum (`WM_RATIO_QUADRATIC | WM_RATIO_MLP`: the
@@ -50,19 +50,12 @@ typedef enum wm_ratio_form {
     WM_FORM_SEMIDEF, /**< positive semi-definite: a ratio that falls in all directions */
 } wm_ratio_form;
 
-/** How bridges are compared with data. */
-typedef enum wm_ratio_objective {
-    WM_OBJECTIVE_LOGISTIC,
-    WM_OBJECTIVE_NWJ,
-    WM_OBJECTIVE_LSQ,
-    WM_OBJECTIVE_MULTINOMIAL, /**< one softmax over all waymarks */
-} wm_ratio_objective;
-
+/** How bridges are fitted. */
 typedef enum wm_ratio_optimizer {
     WM_OPTIMIZER_AUTO,   /**< convex where it applies, else Adam */
     WM_OPTIMIZER_ADAM,   /**< minibatches, as in the paper */
-    WM_OPTIMIZER_CONVEX, /**< linear and quadratic, logistic: moments, tested and refined; no
-                            learning rate */
+    WM_OPTIMIZER_CONVEX, /**< logistic; linear and quadratic: moments, tested and refined; additive:
+                            penalised curves. No learning rate */
 } wm_ratio_optimizer;
 
 /** What is done to the columns before anything else, and undone in the answer. */
@@ -71,35 +64,17 @@ typedef enum wm_ratio_scaling {
     WM_SCALING_STANDARD, /**< pooled mean 0, standard deviation 1 */
 } wm_ratio_scaling;
 
-/** One bridge on held-out rows. */
-typedef struct wm_ratio_bridge {
-    double alpha_from, alpha_to;
-    double loss;           /**< logistic: 1.386 is chance, 0 is saturated */
-    double accuracy;       /**< of the classifier */
-    double mean_log_ratio; /**< at rows of the bridge's own numerator: its KL divergence */
-} wm_ratio_bridge;
-
-/** One evaluation during training. */
-typedef struct wm_ratio_progress {
-    int64_t step;
-    double train_loss, valid_loss;
-    double kl;      /**< mean of log p/q over held-out rows of p: the estimate of KL(p, q) so far */
-    double seconds; /**< since fitting began, in this process */
-    int64_t n_bridges;
-    const wm_ratio_bridge *bridges; /**< (n_bridges), read during the call only */
-} wm_ratio_progress;
-
 /** Settings; start from wm_ratio_opts_init(). */
 typedef struct wm_ratio_opts {
-    size_t struct_size;           /**< set by wm_ratio_opts_init() */
-    int64_t bridges;              /**< m >= 1; default 8 */
-    wm_spacing spacing;           /**< default power 1 */
-    wm_ratio_model model;         /**< default quadratic */
-    wm_ratio_form form;           /**< default free */
-    bool linear_term;             /**< quadratic: has w'x; default true */
-    wm_ratio_objective objective; /**< default logistic */
-    wm_ratio_optimizer optimizer; /**< default auto */
-    wm_ratio_scaling scaling;     /**< default standard */
+    size_t struct_size; /**< set by wm_ratio_opts_init() */ /**< set by wm_ratio_opts_init() */
+    int64_t bridges;                                        /**< m >= 1; default 8 */
+    wm_spacing spacing;                                     /**< default power 1 */
+    wm_ratio_model model;                                   /**< default quadratic */
+    wm_ratio_form form;                                     /**< default free */
+    bool linear_term;                                       /**< quadratic: has w'x; default true */
+    wm_objective objective;                                 /**< default logistic */
+    wm_ratio_optimizer optimizer;                           /**< default auto */
+    wm_ratio_scaling scaling;                               /**< default standard */
     bool normal_q; /**< q is N(0, I), drawn afresh at every step; q must then be NULL and scaling
                       NONE */
     bool refine;   /**< convex: test the moments and refine; default true */
@@ -116,47 +91,33 @@ typedef struct wm_ratio_opts {
                       chain unless columns says otherwise. Default 0 */
     const int64_t *columns; /**< (dim) what columns do in the chain (waymarks.h); NULL (default):
                                all are linear, or kept for the u of pairs */
-    int64_t batch;          /**< Adam: waymark samples in a step; default 1024 */
-    int64_t iterations;     /**< Adam: default 20000 */
-    int64_t eval_every;     /**< Adam: steps between evaluations; 0 (default): an epoch */
-    int64_t
-        patience; /**< Adam: evaluations without a better held-out loss; 0 (default): no limit */
-    double lr;    /**< Adam: default 1e-3 */
-    double lr_constants; /**< Adam: times lr, for the constants of the bridges; default 10 */
-    bool cosine;    /**< learning rate falls to 0 by a cosine; default true, else it is constant */
-    double average; /**< Adam: decay of weight averaging; 0 (default): none */
+    wm_adam_opts adam;      /**< default 20000 iterations of a batch of 1024 waymark samples, lr
+                               1e-3 (constants x 10), no average; eval_every not set: an epoch */
     int64_t width, blocks;  /**< MLP: default 128, 1 */
-    double weight_decay;    /**< Adam: default 0 */
     double held_out;        /**< share of the rows kept for validation; default 0.1 */
     bool stop_saturated;    /**< end when a bridge classifies perfectly; default true */
-    uint64_t seed;          /**< default 1 */
-    double time_limit;      /**< Adam: seconds; 0 (default): none. The best so far is the answer */
-    const char *checkpoint; /**< Adam: file to write the training state to, or NULL */
-    double checkpoint_seconds; /**< between two writes of it; default 30 */
-    bool resume;               /**< from the checkpoint, if it is there */
-    const wm_sink *sink;       /**< words and progress, or NULL */
-    const volatile sig_atomic_t
-        *stop; /**< set by a signal handler: checkpoint, then leave; or NULL */
-    void (*on_eval)(void *ctx, const wm_ratio_progress *p); /**< or NULL */
-    void (*on_resume)(void *ctx,
-                      int64_t step); /**< a checkpoint at this step was taken up; or NULL */
-    void *ctx;                       /**< of both */
+    wm_fit_control control; /**< time_limit and checkpoint: Adam */
 } wm_ratio_opts;
 
+/** Fill in the defaults. Threads: safe. */
 WM_API void wm_ratio_opts_init(wm_ratio_opts *opts);
 
 /** Why training ended, and what it found. */
 typedef struct wm_ratio_info {
-    int64_t dim, bridges;        /**< dim: columns of the samples */
+    int64_t dim, bridges;        /**< columns of the samples; m */
     int64_t members;             /**< fits that the log-ratio is the mean of */
     int64_t n_train, n_held_out; /**< rows of p */
     bool convex;                 /**< fitted without stochastic training */
-    int64_t steps, best_step;    /**< Adam */
+    int64_t steps, best_step;    /**< Adam: all, and up to the parameters that were kept */
     bool finished;               /**< false: ended by stop, time or saturation */
     int64_t saturated_bridge;    /**< -1, or the bridge that ended it */
     double held_out_loss;        /**< mean over bridges */
     double seconds;              /**< of fitting */
     int64_t refined; /**< convex: bridges in which logistic regression beat the moments */
+    double numbers;  /**< additive, convex: effective parameters of a bridge, the most of all; 0
+                        where that is not known */
+    double missed;   /**< additive, convex: nats of KL(p, q) that looser curves, which the rows
+                        cannot rule out, would add; the most of all bridges */
 } wm_ratio_info;
 
 /** Fit log p(x) - log q(x) as a sum of bridge log-ratios.
@@ -202,9 +163,10 @@ WM_API WM_MUST_CHECK wm_status wm_scorer_log(wm_scorer *s, int64_t n, const doub
  * a guess. 0 where the model does not know the scale of its columns. */
 WM_API int64_t wm_scorer_far(const wm_scorer *s);
 
+/** Why training ended, and what it found. */
 WM_API void wm_ratio_get_info(const wm_ratio *r, wm_ratio_info *info);
 /** Bridge k, 0 <= k < bridges. */
-WM_API void wm_ratio_get_bridge(const wm_ratio *r, int64_t k, wm_ratio_bridge *bridge);
+WM_API void wm_ratio_get_bridge(const wm_ratio *r, int64_t k, wm_bridge *bridge);
 
 /** Write the model as safetensors, whole or not at all; opens in any reader of the format. */
 WM_API WM_MUST_CHECK wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err);

@@ -21,10 +21,16 @@ extern "C" {
 /* ---- columns ---- */
 
 /** What a column is. Told by wm_read_opts, or found in the first table:
- * - text: categorical if a value is not a number; integer if every number is written without a
- *   point, as 3 and not 3.0; else continuous. Numbers with a little text among them (less than 1 %,
- *   a single one among ten or more, or a minority beside fractions) are refused as a likely mistake
- *   unless the column is told to be categorical. Levels are numbered in sorted order;
+ * - text: dates and times of day are continuous, as days since 1970-01-01 and parts of a day
+ *   (2024-01-31, 2024-01-31T12:34:56, 31.01.2024, 1/31/2024 1:05 PM); true and false, yes and no, T
+ *   and F, Y and N, in any case, are categorical with these two levels, or 0 and 1 where the column
+ * is told to be numbers; numbers may have decimal commas, signs between thousands (1,234 1.234 1
+ * 234 1'234), $, Euro, Pound or Yen signs, and percent signs (12 % is 0.12). Each of these only if
+ * all values of the column are written so. Else it is categorical if a value is not a number;
+ * integer if every number is written without a point, as 3 and not 3.0; else continuous. Numbers
+ * with a little text among them (less than 1 %, a single one among ten or more, or a minority
+ * beside fractions) are refused as a likely mistake unless the column is told to be categorical.
+ * Levels are numbered in sorted order;
  * - arrays of integers: integer; of bools: categorical, with the levels 0 and 1;
  * - arrays of floats: integer if every value is whole and at least one comes twice, because counts
  *   are often kept as floats and measurements do not repeat; else continuous. Never categorical:
@@ -60,8 +66,10 @@ WM_API WM_MUST_CHECK wm_status wm_schema_join(wm_schema **out, const wm_schema *
 
 /** The schema as one line of JSON, for a model file; freed with wm_text_free(). */
 WM_API WM_MUST_CHECK wm_status wm_schema_write(const wm_schema *s, char **out, wm_error *err);
-/** Read it back. A schema from text is fixed: a table with other columns, or with a level that it
- * does not have, is refused. @return WM_OK; WM_EFORMAT, WM_ENOMEM */
+/** Read it back. A schema from text is fixed: columns are taken from a table by their names, or by
+ * their places where one of the two has none, and read as they were written in the first; a table
+ * that lacks one is refused, and so is a level that the schema does not have. @return WM_OK;
+ * WM_EFORMAT, WM_ENOMEM */
 WM_API WM_MUST_CHECK wm_status wm_schema_parse(wm_schema **out, const char *text, wm_error *err);
 WM_API void wm_text_free(char *text); /**< NULL is fine */
 
@@ -76,37 +84,73 @@ typedef enum wm_missing {
     WM_MISSING_KEEP,   /**< they stay, as NaN, for wm_data_drop_pairs(); whole tables only */
 } wm_missing;
 
+/** How dates are read whose values do not tell: 01/02/2024. */
+typedef enum wm_dates {
+    WM_DATES_FOUND, /**< by values above 12; else month first, with a warning */
+    WM_DATES_DMY,   /**< day, month, year */
+    WM_DATES_MDY,   /**< month, day, year */
+    WM_DATES_TEXT,  /**< dates are texts like others */
+} wm_dates;
+
 /** How a file is to be read; start from wm_read_opts_init(). Texts are read during the call only.
  */
 typedef struct wm_read_opts {
-    size_t struct_size;
+    size_t struct_size; /**< set by wm_read_opts_init() */
     const char *format; /**< "npy", "npz", "csv", "tsv", "idx", "safetensors"; NULL: by content */
     const char *array;  /**< npz, safetensors: which; NULL: the only one. PATH:NAME says the same */
     int header;         /**< CSV: 1 the first line has names, 0 not, -1 (default) look */
     wm_missing missing; /**< default refuse */
-    /** Columns whose kind is given rather than looked for: names or numbers from 1, separated by
-     * commas; "all" is every one. NULL: none. Numbers told to be categorical are levels in
-     * ascending order, at most 1000; what is told to be integer must be whole. */
-    const char *continuous, *integer, *categorical;
+    /** Lists of columns: names, numbers from 1, ranges of numbers (2-5) and names with * and ? in
+     * them, separated by commas; "all" is every one.
+     * The columns to be read, in this order; NULL: all. They are all needed then. */
+    const char *columns;
+    const char *drop; /**< the columns to be left out; NULL: none */
+    /** Streaming a text table: columns that wm_reader_kept() gives as they stand; NULL: none. */
+    const char *keep;
+    char decimal;   /**< text: '.' or ','; 0 (default): found, for each column */
+    wm_dates dates; /**< default found */
+    const char *continuous, *integer, *categorical; /**< columns whose kind is given rather than
+                                                       looked for. NULL: none. Numbers told to be
+                                                       categorical are levels in ascending order, at
+                                                       most 1000; what is told to be integer must be
+                                                       whole */
+    /** Streaming: a level that the schema does not have becomes -1, which a model takes for an
+     * average one, and is counted (wm_reader_unseen()); false (default): it is refused. */
+    bool unseen;
     const wm_sink *sink; /**< words (rows dropped, kinds found) and progress, or NULL */
 } wm_read_opts;
 
+/** Fill in the defaults. Threads: safe. */
 WM_API void wm_read_opts_init(wm_read_opts *opts);
 
 /** Read a whole table.
  * @param[out] out  freed with wm_data_free(); NULL on failure
  * @param path      file; "-" is standard input; "FILE:NAME" names an array in an npz or safetensors
- * @param schema    learns the columns from the first table and holds later ones to them: the same
- *                  number, and the same names where both have them; levels are added, and a column
- *                  that is integer in one and continuous in another becomes continuous. Not NULL
+ * @param schema    learns the columns from the first table and holds later ones to them: by their
+ *                  names, in any order and among others, where both tables have them, else by
+ *                  number and place; levels are added, and a column that is integer in one and
+ *                  continuous in another becomes continuous. Not NULL
  * @param opts      or NULL for defaults
  * @return WM_OK; WM_EIO, WM_EFORMAT, WM_EINVAL (missing or infinite values, another kind than
  *         before, a number that no double holds), WM_ESHAPE (another width, no rows),
  *         WM_EUNSUPPORTED, WM_ENOMEM. Messages name file, line or row, column and value. After a
  *         failure the schema may have learned a part and should be freed.
- * Infinite values are always refused. Threads: safe for distinct schemas. */
+ * Infinite values are always refused. Left out of a first text table, with a word, unless
+ * opts->columns asks for them: columns without any value, and a first column that has no name where
+ * the others have and holds whole numbers, or texts that are all different (the index of pandas,
+ * the row names of R). Columns that look like identifiers are warned of. Threads: safe for distinct
+ * schemas. */
 WM_API WM_MUST_CHECK wm_status wm_data_read(wm_data **out, const char *path, wm_schema *schema,
                                             const wm_read_opts *opts, wm_error *err);
+
+/** Read tables that have columns in common, such as two samples: as wm_data_read() of one after the
+ * other, but a column that one of them lacks, or has no value of, is left out of all, with a word,
+ * unless opts->columns asks for it.
+ * @param[out] out  (n) tables, freed with wm_data_free(); all NULL on failure
+ * @return as wm_data_read(); WM_EINVAL also where no column is common */
+WM_API WM_MUST_CHECK wm_status wm_data_read_tables(wm_data **out, const char *const *paths, int n,
+                                                   wm_schema *schema, const wm_read_opts *opts,
+                                                   wm_error *err);
 
 /** Of two tables whose rows are pairs: leaves out of both the rows in which either has a missing
  * value. Dropping rows from each by itself would pair the rest wrongly.
@@ -117,6 +161,7 @@ WM_API WM_MUST_CHECK wm_status wm_data_drop_pairs(wm_data *a, wm_data *b, int64_
 
 /* ---- streaming: tables of any size in constant memory ---- */
 
+/** A file that is being read. */
 typedef struct wm_reader wm_reader;
 
 /** Open a file to be read in order, a block of rows at a time.
@@ -126,8 +171,8 @@ typedef struct wm_reader wm_reader;
 WM_API WM_MUST_CHECK wm_status wm_reader_open(wm_reader **out, const char *path,
                                               const wm_schema *schema, const wm_read_opts *opts,
                                               wm_error *err);
-WM_API void wm_reader_close(wm_reader *r); /**< NULL is fine */
-WM_API int64_t wm_reader_dim(const wm_reader *r);
+WM_API void wm_reader_close(wm_reader *r);          /**< NULL is fine */
+WM_API int64_t wm_reader_dim(const wm_reader *r);   /**< columns */
 WM_API int64_t wm_reader_count(const wm_reader *r); /**< rows in all, or -1 if that is not known */
 /** The shape of a row, which is one row of numbers all the same: for a table and for an array of
  * rank two the columns, for images (n, height, width) or (n, height, width, channels) these.
@@ -142,6 +187,14 @@ WM_API int wm_reader_shape(const wm_reader *r, int64_t shape[3]);
  *                   NULL. With WM_MISSING_DROP a call returns rows without gaps between them. */
 WM_API WM_MUST_CHECK wm_status wm_reader_next(wm_reader *r, int64_t max, double *rows, int64_t *got,
                                               int64_t *first, wm_error *err);
+
+/** Values so far that are levels unknown to the schema. */
+WM_API int64_t wm_reader_unseen(const wm_reader *r);
+
+/** What opts->keep names, of a row that the latest wm_reader_next() gave: a line of CSV without its
+ * end, borrowed until the next call. @param row  its number in the file, from 0; -1: the names
+ * @return NULL where nothing is kept */
+WM_API const char *wm_reader_kept(const wm_reader *r, int64_t row);
 
 #ifdef __cplusplus
 }

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "waymark/check.h"
 #include "waymark/sink.h"
 #include "waymark/status.h"
 
@@ -25,7 +26,7 @@ extern "C" {
  * removed from k = 0 (the data's side) on and added from k = bridges - 1 (the noise's side) on.
  * With bridges = 0 it is one density, base. */
 typedef struct wm_path {
-    int64_t dim, bridges;
+    int64_t dim, bridges; /**< columns of x; bridges, or 0 */
     /** At @p n points: log f and its gradient.
      * @param x          (n, dim)
      * @param weights    (n, bridges) w of every point, in [0, 1]; NULL without bridges. Those of
@@ -37,11 +38,12 @@ typedef struct wm_path {
      * @return WM_OK, or a failure that ends the run. */
     wm_status (*eval)(void *ctx, int64_t n, const double *x, const double *weights, double *log_f,
                       double *grad, double *terms, wm_error *err);
-    void *ctx;
+    void *ctx; /**< of eval */
 } wm_path;
 
 /* --- moves -------------------------------------------------------------------------------------*/
 
+/** How a chain makes its next state. */
 typedef enum wm_kernel {
     WM_KERNEL_NUTS, /**< multinomial No-U-Turn sampler with Stan's checks; no length to choose */
     WM_KERNEL_HMC,  /**< a fixed number of leapfrogs */
@@ -65,12 +67,13 @@ typedef struct wm_moves {
  * moment to export its state and write it. A failure ends the run. */
 typedef struct wm_save {
     wm_status (*call)(void *ctx, wm_error *err); /**< or NULL */
-    void *ctx;
+    void *ctx;                                   /**< of call */
     double seconds; /**< least time between two calls; default 60. Also called when stopped */
 } wm_save;
 
 /* --- sampling ----------------------------------------------------------------------------------*/
 
+/** What is done to the inverse masses. */
 typedef enum wm_mass {
     WM_MASS_IDENTITY, /**< inv_mass as given, never changed */
     WM_MASS_DIAGONAL, /**< adapted in Stan's windows of the warm-up */
@@ -78,8 +81,8 @@ typedef enum wm_mass {
 
 /** Settings; start from wm_sample_opts_init(). */
 typedef struct wm_sample_opts {
-    size_t struct_size;
-    wm_moves moves;
+    size_t struct_size;   /**< set by wm_sample_opts_init() */
+    wm_moves moves;       /**< how chains move */
     int64_t warmup;       /**< transitions that adapt and are not kept, default 1000; may be 0 */
     int64_t draws;        /**< kept for each chain, default 1000 */
     int64_t thin;         /**< transitions for each kept draw, default 1 */
@@ -89,24 +92,25 @@ typedef struct wm_sample_opts {
     uint64_t seed;        /**< default 1 */
     const wm_sink *sink;  /**< progress in transitions of all chains; or NULL */
     const volatile sig_atomic_t *stop; /**< set by a signal handler: leave at once; or NULL */
-    wm_save save;
+    wm_save save;                      /**< when the state may be saved */
 } wm_sample_opts;
 
+/** Fill in the defaults. Threads: safe. */
 WM_API void wm_sample_opts_init(wm_sample_opts *opts);
 
 /** What was drawn. Arrays are [chain, draw] unless they say otherwise. Under thinning the
  * statistics speak for all transitions of a kept draw: the mean acceptance, the sum of leapfrogs,
  * the largest depth, whether any diverged; lp, energy and step size are the last one's. */
 typedef struct wm_draws {
-    int64_t chains, draws, dim;
-    int64_t max_depth; /**< that the trees were allowed; 0 if they are none */
-    double *x;         /**< (chains, draws, dim) */
-    double *lp;        /**< log density */
-    double *accept;    /**< mean over leapfrogs of min(1, exp(-energy error)); HMC: of the last */
-    double *step_size;
-    double *energy; /**< - lp + kinetic energy of the state that was drawn */
-    int64_t *depth; /**< doublings of the tree; 0 for HMC and MALA */
-    int64_t *n_leapfrog;
+    int64_t chains, draws, dim; /**< sizes of the arrays */
+    int64_t max_depth;          /**< that the trees were allowed; 0 if they are none */
+    double *x;                  /**< (chains, draws, dim) */
+    double *lp;                 /**< log density */
+    double *accept;      /**< mean over leapfrogs of min(1, exp(-energy error)); HMC: of the last */
+    double *step_size;   /**< of the last transition */
+    double *energy;      /**< - lp + kinetic energy of the state that was drawn */
+    int64_t *depth;      /**< doublings of the tree; 0 for HMC and MALA */
+    int64_t *n_leapfrog; /**< steps of the integrator */
     unsigned char *divergent; /**< 0 or 1 */
 } wm_draws;
 
@@ -153,21 +157,21 @@ WM_API WM_MUST_CHECK wm_status wm_sampler_import(wm_sampler *s, const double *st
 /** Vehtari, Gelman, Simpson, Carpenter, Bürkner 2021, as ArviZ and Stan compute it. NaN where there
  * is too little (fewer than four draws) or a draw is not finite. */
 typedef struct wm_diagnosis {
-    int64_t chains, draws, dim;
-    double *mean, *sd; /**< (dim) over all draws */
-    double *rhat;      /**< (dim) rank-normalised, split, the worse of bulk and folded */
-    double *ess_bulk;  /**< (dim) effective sample size of the rank-normalised draws */
-    double *ess_tail;  /**< (dim) the lesser of those of the 5% and the 95% quantile */
-    double *mcse_mean; /**< (dim) Monte Carlo standard error of the mean */
-    double *e_bfmi;    /**< (chains) energy's Bayesian fraction of missing information */
-    int64_t divergent; /**< draws that saw a divergence */
-    int64_t saturated; /**< draws whose tree reached max_depth */
-    int64_t max_depth; /**< or 0 */
-    double accept;     /**< mean */
-    double worst_rhat; /**< NaN if one dimension's is */
-    double least_bulk, least_tail;
-    double least_e_bfmi;
-    double total_leapfrogs;
+    int64_t chains, draws, dim; /**< of the draws that were looked at */
+    double *mean, *sd;          /**< (dim) over all draws */
+    double *rhat;               /**< (dim) rank-normalised, split, the worse of bulk and folded */
+    double *ess_bulk;           /**< (dim) effective sample size of the rank-normalised draws */
+    double *ess_tail;           /**< (dim) the lesser of those of the 5% and the 95% quantile */
+    double *mcse_mean;          /**< (dim) Monte Carlo standard error of the mean */
+    double *e_bfmi;             /**< (chains) energy's Bayesian fraction of missing information */
+    int64_t divergent;          /**< draws that saw a divergence */
+    int64_t saturated;          /**< draws whose tree reached max_depth */
+    int64_t max_depth;          /**< or 0 */
+    double accept;              /**< mean */
+    double worst_rhat;          /**< NaN if one dimension's is */
+    double least_bulk, least_tail; /**< effective sample sizes of the worst dimension */
+    double least_e_bfmi;           /**< of the worst chain */
+    double total_leapfrogs;        /**< of all draws */
 } wm_diagnosis;
 
 /** @param[out] out freed with wm_diagnosis_free(). @return WM_OK, WM_EINVAL (no draws), WM_ENOMEM.
@@ -176,12 +180,9 @@ WM_API WM_MUST_CHECK wm_status wm_diagnose(wm_diagnosis **out, const wm_draws *d
                                            wm_error *err);
 WM_API void wm_diagnosis_free(wm_diagnosis *d); /**< NULL is fine */
 
-#define WM_WARNING_BYTES 400
-#define WM_WARNINGS_MAX 8
-/** Sentences about what is wrong and what to try next, the gravest first; none if all is well.
- * @param[out] text  up to WM_WARNINGS_MAX of them, terminated. @return how many */
-WM_API int64_t wm_diagnose_warnings(const wm_diagnosis *d,
-                                    char text[WM_WARNINGS_MAX][WM_WARNING_BYTES]);
+/** Adds what the diagnosis says to the checks of an answer, in Stan's order, each with what to try
+ * next. */
+WM_API void wm_diagnose_checks(const wm_diagnosis *d, wm_checks *list);
 
 /* --- annealing ---------------------------------------------------------------------------------*/
 
@@ -196,8 +197,8 @@ typedef enum wm_anneal_way {
 
 /** Settings; start from wm_anneal_opts_init(). */
 typedef struct wm_anneal_opts {
-    size_t struct_size;
-    wm_moves moves;
+    size_t struct_size;  /**< set by wm_anneal_opts_init() */
+    wm_moves moves;      /**< how chains move */
     wm_anneal_way way;   /**< default AIS */
     int64_t steps;       /**< in all, default 1000; at least one for each bridge */
     int64_t max_depth;   /**< of NUTS' trees, default 6 */
@@ -212,9 +213,10 @@ typedef struct wm_anneal_opts {
     uint64_t seed;             /**< default 1 */
     const wm_sink *sink;       /**< progress in transitions of all chains; or NULL */
     const volatile sig_atomic_t *stop; /**< set by a signal handler: leave at once; or NULL */
-    wm_save save;
+    wm_save save;                      /**< when the state may be saved */
 } wm_anneal_opts;
 
+/** Fill in the defaults. Threads: safe. */
 WM_API void wm_anneal_opts_init(wm_anneal_opts *opts);
 
 /** Where the chains are. Of a chain that failed (a density, gradient or term that is not finite
@@ -233,6 +235,7 @@ typedef struct wm_annealed {
     int64_t evals;      /**< points at which eval was asked, without the pilot's */
 } wm_annealed;
 
+/** A run along the path: new, run (again, after it was interrupted), read the result, free. */
 typedef struct wm_anneal wm_anneal;
 
 /** @param start  (chains, dim), copied: draws of the base for AIS, points of interest for RAISE
@@ -259,7 +262,7 @@ WM_API WM_MUST_CHECK wm_status wm_anneal_import(wm_anneal *a, const double *stat
 
 /** log Z = log of the mean weight of AIS: in expectation never too large. */
 typedef struct wm_ais {
-    double log_z;
+    double log_z;  /**< the estimate */
     double se;     /**< standard error, by the delta method; not to be trusted at a small ess */
     double ess;    /**< effective number of chains, (sum w)^2 / sum w^2 */
     double spread; /**< standard deviation of the log weights */
@@ -276,8 +279,8 @@ typedef struct wm_raise {
     double se;     /**< its standard error as an estimate for the population of points */
     double se_set; /**< the same for this very set of points */
     double spread; /**< standard deviation of the chains' log p(x), less log f(x) if that is used */
-    bool controlled; /**< mean(log w - log f) + mean of all log f: where that spreads less */
-    int64_t used, failed;
+    bool controlled;      /**< mean(log w - log f) + mean of all log f: where that spreads less */
+    int64_t used, failed; /**< chains; failed ones take no part */
 } wm_raise;
 
 /** @param log_w  (n) from RAISE
@@ -288,14 +291,14 @@ WM_API WM_MUST_CHECK wm_status wm_raise_make(wm_raise *out, const double *log_w,
                                              const double *log_f, int64_t n, const double *all,
                                              int64_t n_all, wm_error *err);
 
-/** The mean log-likelihood between two estimates that err to opposite sides, in nats. */
+/** The mean log-likelihood between two estimates that err to opposite sides, in nats, with
+ * standard errors as for a population of points. */
 typedef struct wm_bracket {
-    double lo, lo_se; /**< RAISE */
-    double hi,
-        hi_se; /**< mean log f - log Z by AIS; standard errors as for a population of points */
+    double lo, lo_se;   /**< RAISE */
+    double hi, hi_se;   /**< mean log f - log Z by AIS */
     double gap, gap_se; /**< hi - lo; the error of the difference, on the same points */
-    double tolerance;
-    bool closed;  /**< |gap| < tolerance + 2 gap_se */
+    double tolerance;   /**< nats by which the two may differ */
+    bool closed;        /**< |gap| < tolerance + 2 gap_se */
     bool crossed; /**< gap < -(tolerance + 2 gap_se): one of the two runs is wrong, more steps help
                    */
 } wm_bracket;
@@ -304,6 +307,8 @@ typedef struct wm_bracket {
  * @param tolerance  nats, >= 0 */
 WM_API wm_bracket wm_bracket_make(const wm_ais *ais, const wm_raise *raise, const double *all,
                                   int64_t n_all, double tolerance);
+/** Adds "bracket", whether the two agree, to the checks of an answer. */
+WM_API void wm_bracket_check(const wm_bracket *b, wm_checks *list);
 
 #ifdef __cplusplus
 }

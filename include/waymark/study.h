@@ -7,15 +7,14 @@
 #ifndef WAYMARK_STUDY_H
 #define WAYMARK_STUDY_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "waymark/check.h"
 #include "waymark/data.h"
 #include "waymark/ratio.h"
 #include "waymark/read.h"
-#include "waymark/sink.h"
 #include "waymark/status.h"
 #include "waymark/waymarks.h"
 
@@ -23,93 +22,59 @@
 extern "C" {
 #endif
 
+/** A ratio with what is known about it. */
 typedef struct wm_study wm_study;
 
-#define WM_STUDY_MAX_MODELS 4
-
-/** Whether MLP terms read whitened columns: linear combinations that are uncorrelated and in which
- * the covariances of p and q are both diagonal. Forms do not care, and only continuous columns take
- * part. */
-typedef enum wm_study_whiten {
-    WM_WHITEN_AUTO, /**< by held-out loss of a short training; beside a form, where columns are
-                       strongly correlated */
-    WM_WHITEN_NO,
-    WM_WHITEN_YES, /**< where columns are not white already */
-} wm_study_whiten;
-
-/** One evaluation while a network is trained, in the first of the folds. */
-typedef struct wm_study_progress {
-    int64_t round; /**< of placing bridges, from 0 */
-    wm_ratio_model model;
-    wm_ratio_progress fit;
-} wm_study_progress;
+#define WM_STUDY_MAX_MODELS 8 /**< candidates at most */
 
 /** Settings; start from wm_study_opts_init(). */
 typedef struct wm_study_opts {
-    size_t struct_size;
-    wm_ratio_model models[WM_STUDY_MAX_MODELS]; /**< candidates, of which the best is kept; */
-    int64_t n_models;                           /**< 0 (default): quadratic and quadratic+mlp */
-    wm_ratio_objective objective;               /**< default logistic */
-    wm_ratio_optimizer optimizer;               /**< default auto */
-    int64_t bridges;                            /**< 0 (default): found */
-    bool given_spacing; /**< spacing was chosen; else (default) it is found */
-    wm_spacing spacing;
-    int64_t max_bridges; /**< that may be found; default 30 */
-    int64_t pairs;       /**< > 0: q is made from p, whose first `pairs` columns are u (ratio.h) */
-    bool by_rank;        /**< continuous columns are made normal by rank first; default false */
-    bool standardise;    /**< default true */
-    wm_study_whiten whiten;   /**< default auto */
-    int64_t folds;            /**< >= 2; default 5 */
-    int64_t ensemble;         /**< networks in each fold, of which the mean is taken; default 1 */
+    size_t struct_size; /**< set by wm_study_opts_init() */
+    wm_ratio_model
+        models[WM_STUDY_MAX_MODELS]; /**< (n_models) candidates, of which the best is kept */
+    int64_t n_models; /**< 0 (default): by the data. Continuous columns: quadratic, additive where
+                         that is cheap, and from 200 rows on quadratic+mlp and mlp; linear too where
+                         rows are few. Discrete ones among them: additive, and from 200 rows on
+                         additive+mlp, and quadratic+additive where products of columns
+                         are not too many */
+    wm_objective objective;       /**< default logistic */
+    wm_ratio_optimizer optimizer; /**< default auto */
+    int64_t bridges;              /**< WM_AUTO (default): found */
+    bool given_spacing;           /**< spacing was chosen; else (default) it is found */
+    wm_spacing spacing;           /**< used where given_spacing is set */
+    int64_t max_bridges;          /**< that may be found; default 30 */
+    int64_t pairs;    /**< > 0: q is made from p, whose first `pairs` columns are u (ratio.h) */
+    bool by_rank;     /**< continuous columns are made normal by rank first; default false */
+    bool standardize; /**< default true */
+    wm_choice whiten; /**< MLP terms read whitened columns: linear combinations that are
+                         uncorrelated and in which the covariances of p and q are both diagonal.
+                         Forms do not care, and only continuous columns that are not white already
+                         take part. Default auto: by held-out loss of a short training; beside a
+                         form, where columns are strongly correlated */
+    int64_t folds;    /**< >= 2; default 5 */
+    int64_t ensemble; /**< networks in each fold, of which the mean is taken; default 1 */
     const double *weights[2]; /**< of the rows of p and of q, not negative; NULL: all the same */
-    int64_t iterations;       /**< Adam; 0 (default): by the amount of data */
-    int64_t batch;            /**< Adam: rows of a bridge and side in a step; 0 (default): 256 */
-    double lr;                /**< Adam; 0 (default): 0.003 */
-    int64_t width, blocks;    /**< MLP; default 64, 1 */
-    uint64_t seed;            /**< default 1 */
-    double time_limit;        /**< seconds for all of it; 0 (default): none */
-    const char *checkpoint;   /**< files that begin so keep training states; or NULL */
-    bool resume;              /**< from those */
-    const wm_sink *sink;
-    const volatile sig_atomic_t *stop;
-    void (*on_eval)(void *ctx, const wm_study_progress *p); /**< in the caller's thread; or NULL */
-    void *ctx;                                              /**< of on_eval */
+    wm_adam_opts adam; /**< of networks: batch is rows of a bridge and side in a step, default 256;
+                          average 0.98, weight decay 0.01, patience 8. iterations not set (default):
+                          by the amount of data; eval_every: 20 times; lr: 0.003, or 0.03 for
+                          splines without a network */
+    int64_t width, blocks;  /**< MLP; default 64, 1 */
+    wm_fit_control control; /**< time_limit: for all of it; checkpoint: files that begin so keep
+                               training states; on_eval: while the first fold is fitted, with round
+                               and model. Not 0 from it ends the study with WM_EINTERRUPTED */
 } wm_study_opts;
 
+/** Fill in the defaults. Threads: safe. */
 WM_API void wm_study_opts_init(wm_study_opts *opts);
-
-/** A number with its uncertainty. */
-typedef struct wm_estimate {
-    double value;
-    double se;     /**< standard error, of rows and of fits together */
-    double lo, hi; /**< 95 % interval */
-} wm_estimate;
-
-typedef enum wm_verdict {
-    WM_TRUST,  /**< no check failed */
-    WM_DOUBT,  /**< the number may be off by more than its interval says */
-    WM_REJECT, /**< the number means nothing */
-} wm_verdict;
-
-/** "trust", "doubt", "reject". */
-WM_API const char *wm_verdict_text(wm_verdict v);
-
-typedef struct wm_check {
-    const char *name; /**< one word */
-    double value, limit;
-    bool ok;
-    bool grave;        /**< when it fails the verdict is reject, not doubt */
-    char meaning[320]; /**< what was found and what to do, one or two sentences */
-} wm_check;
 
 /** One candidate. */
 typedef struct wm_candidate {
-    wm_ratio_model model;
-    double loss;    /**< mean over bridges, on rows that its fits have not seen */
-    double loss_se; /**< of the difference to the one kept; 0 for that one */
-    double seconds;
+    wm_ratio_model model; /**< its terms */
+    double loss;          /**< mean over bridges, on rows that its fits have not seen */
+    double loss_se;       /**< of the difference to the one kept; 0 for that one */
+    double seconds;       /**< that it took */
     bool given_up; /**< a short training on two folds was not better than the one kept; no loss */
-    bool kept;
+    bool kept;     /**< it is the answer */
 } wm_candidate;
 
 /** The mean of r under q, which should be 1, or of 1/r under p. */
@@ -120,23 +85,36 @@ typedef struct wm_normaliser {
     double pareto_k; /**< shape of their tail: above 0.7 the mean cannot be judged */
 } wm_normaliser;
 
+/** Where an interval comes from. */
+typedef enum wm_interval {
+    WM_INTERVAL_JACKKNIFE, /**< rows, and fits that leave out a part of the data each */
+    WM_INTERVAL_BOUND,     /**< rows, by the bound that the estimate is; what seen and unseen rows
+                              disagree on */
+} wm_interval;
+
+/** In words, for people. */
+WM_API const char *wm_interval_text(wm_interval interval);
+
+/** What was found, and how. */
 typedef struct wm_study_info {
-    int64_t dim, bridges, folds, members;
-    int64_t n_p, n_q, n_train, n_test; /**< rows; of p in one fit, and in all folds together */
-    wm_ratio_model model;
-    wm_alphas alphas;
+    int64_t dim, bridges, folds;        /**< columns as given; m; folds */
+    int64_t members;                    /**< fits that the ratio is the mean of */
+    int64_t n_p, n_q, n_train, n_test;  /**< rows; of p in one fit, and in all folds together */
+    wm_ratio_model model;               /**< that was kept */
+    wm_alphas alphas;                   /**< of its bridges */
     bool spacing_found, linear_columns; /**< linear_columns: else alphas mean nothing */
     bool whitened;                      /**< its network reads whitened columns */
     int64_t mixed_columns;    /**< columns as given that switch one after the other (dimension-wise
                                  mixing): whole numbers and categories */
     int64_t rounds;           /**< of placing bridges */
     wm_estimate kl_pq, kl_qp; /**< KL(p, q), KL(q, p) in nats */
+    wm_interval interval;     /**< of both */
     double lower_pq;          /**< Donsker-Varadhan bound of KL(p, q) with this ratio */
-    wm_normaliser under_q, under_p;
-    double train_loss, test_loss; /**< mean over bridges */
-    wm_verdict verdict;
-    double seconds;
-    bool finished; /**< false: time was up, or it was stopped */
+    wm_normaliser under_q, under_p; /**< of r, and of 1/r */
+    double train_loss, test_loss;   /**< mean over bridges */
+    wm_verdict verdict;             /**< of all checks */
+    double seconds;                 /**< of all of it */
+    bool finished;                  /**< false: time was up, or it was stopped */
 } wm_study_info;
 
 /** Estimate log p/q with its divergences, checks and verdict.
@@ -150,20 +128,41 @@ WM_API WM_MUST_CHECK wm_status wm_study_run(wm_study **out, const wm_data *p, co
                                             wm_error *err);
 WM_API void wm_study_free(wm_study *s); /**< NULL is fine */
 
+/** What was found. */
 WM_API void wm_study_get_info(const wm_study *s, wm_study_info *info);
-WM_API void wm_study_get_bridge(const wm_study *s, int64_t k, wm_ratio_bridge *bridge);
-WM_API int64_t wm_study_checks(const wm_study *s);
-WM_API const wm_check *wm_study_check(const wm_study *s, int64_t i);
-WM_API int64_t wm_study_candidates(const wm_study *s);
+/** Bridge k, 0 <= k < bridges, by rows that its fits have not seen. */
+WM_API void wm_study_get_bridge(const wm_study *s, int64_t k, wm_bridge *bridge);
+WM_API const wm_checks *wm_study_checks(const wm_study *s); /**< borrowed */
+WM_API int64_t wm_study_candidates(const wm_study *s);      /**< how many were tried */
+/** Candidate i, from 0, in the order in which they were tried; borrowed. */
 WM_API const wm_candidate *wm_study_candidate(const wm_study *s, int64_t i);
 /** Log-ratios at the rows of p (side 0) or q (1), each by fits that have not seen the row; in the
  * order of the table, but with pairs side 1 is p's rows with v of other rows. (*n), borrowed. */
 WM_API const double *wm_study_log_ratios(const wm_study *s, int side, int64_t *n);
 /** Mean log-ratio of bridge k at waymark j: (bridges, bridges + 1), borrowed. */
-WM_API const double *wm_study_grid(const wm_study *s);
-/** Share of KL(p, q) that goes when column j is shuffled between the rows of p: (dim), borrowed;
- * NULL where that was not computed. */
+WM_API const double *wm_study_bridge_means(const wm_study *s);
+/** By how many nats the mean of log p/q over rows of p (500 at most) falls when they get column j
+ * from rows of q, with pairs from other rows of p: (dim), borrowed; NULL for a single column or
+ * more than 200. */
 WM_API const double *wm_study_contributions(const wm_study *s);
+/** One column of two tables, and how p and q differ in it. */
+typedef struct wm_study_column {
+    const char *name;  /**< of the schema, or "column 3" */
+    bool discrete;     /**< text, yes/no, few values or many ties */
+    const char *aside; /**< why it was left out, in words; NULL: it was not */
+    double share; /**< of KL(p, q), that goes when rows of p get this column from rows of q; NaN
+                     where that is not known. Shares of columns that depend on each other do
+                     not add up to one */
+    double kl;    /**< KL(p, q) of this column alone, nats, by the shares of its levels or of
+                     twenty quantile bins: a little too small where the difference is finer */
+    int64_t n;    /**< bins or levels to show */
+    const double *edges;      /**< (n + 1) of the bins; NULL: levels */
+    const char *const *level; /**< (n) their names; NULL: bins */
+    const double *p, *q;      /**< (n) shares of the rows, weights counted */
+} wm_study_column;
+
+/** Column j, 0 <= j < dim, borrowed; NULL for pairs. */
+WM_API const wm_study_column *wm_study_column_at(const wm_study *s, int64_t j);
 /** The ratio itself: to be saved, or applied to other points. Borrowed. */
 WM_API const wm_ratio *wm_study_ratio(const wm_study *s);
 

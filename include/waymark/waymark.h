@@ -4,9 +4,12 @@
 #define WAYMARK_WAYMARK_H
 
 #include "waymark/apply.h"
+#include "waymark/check.h"
 #include "waymark/columns.h"
 #include "waymark/data.h"
+#include "waymark/ebm.h"
 #include "waymark/embed.h"
+#include "waymark/fit.h"
 #include "waymark/generators.h"
 #include "waymark/images.h"
 #include "waymark/mi.h"
@@ -21,5 +24,6 @@
 #include "waymark/version.h"
 #include "waymark/waymarks.h"
 #include "waymark/weights.h"
+#include "waymark/write.h"
 
 #endif

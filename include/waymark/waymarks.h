@@ -31,6 +31,7 @@ typedef struct wm_alphas {
     double alpha[WM_ALPHAS_MAX]; /**< alpha[0] is 0 unless the first bridge was dropped */
 } wm_alphas;
 
+/** Forms of a spacing. */
 typedef enum wm_spacing_kind {
     WM_SPACING_POWER,     /**< (k / m)^p: for p > 1 the gaps grow with k */
     WM_SPACING_SYMMETRIC, /**< (2 k / m)^p / 2 up to the middle, and mirrored: continuous, as in the
@@ -40,9 +41,9 @@ typedef enum wm_spacing_kind {
 
 /** How alphas are spaced. Start from wm_spacing_init(); plain data. */
 typedef struct wm_spacing {
-    size_t struct_size; /**< set by wm_spacing_init() */
-    wm_spacing_kind kind;
-    double power;    /**< p > 0; default 1 */
+    size_t struct_size;   /**< set by wm_spacing_init() */
+    wm_spacing_kind kind; /**< default power */
+    double power;         /**< p > 0; default 1 */
     double lowest;   /**< in (0, 1): alphas are 0 and then values whose p-th roots are evenly spaced
                           from lowest^(1/p) to 1; power only. Default 0: off */
     bool drop_first; /**< leave out waymark 0, so that the chain starts from slightly perturbed
@@ -81,6 +82,7 @@ WM_API void wm_waymark_linear_f32(double alpha, int64_t count, const float *x0, 
 /** What a column does in a chain; any other value >= 0 is the number of the block that it is in. */
 enum { WM_COLUMN_LINEAR = -1, WM_COLUMN_KEPT = -2 };
 
+/** The rule that makes waymarks. */
 typedef struct wm_chain wm_chain;
 
 /** A chain of waymarks.
@@ -96,16 +98,11 @@ typedef struct wm_chain wm_chain;
 WM_API WM_MUST_CHECK wm_status wm_chain_new(wm_chain **out, int64_t bridges,
                                             const wm_alphas *alphas, int64_t dim,
                                             const int64_t *columns, wm_error *err);
-WM_API void wm_chain_free(wm_chain *chain);
-WM_API int64_t wm_chain_bridges(const wm_chain *chain);
-WM_API int64_t wm_chain_dim(const wm_chain *chain);
+WM_API void wm_chain_free(wm_chain *chain);             /**< NULL is fine */
+WM_API int64_t wm_chain_bridges(const wm_chain *chain); /**< m */
+WM_API int64_t wm_chain_dim(const wm_chain *chain);     /**< columns */
 /** Number of blocks of mixed columns; 0 if there is none. */
 WM_API int64_t wm_chain_blocks(const wm_chain *chain);
-
-/** columns (dim) for @p blocks runs of consecutive columns, as equal as they can be.
- * @return WM_OK; WM_EINVAL unless 1 <= blocks <= dim. */
-WM_API WM_MUST_CHECK wm_status wm_columns_split(int64_t *columns, int64_t dim, int64_t blocks,
-                                                wm_error *err);
 
 /** A random order of the blocks for each of @p rows trajectories, a function of (seed, step, row).
  * @param[out] turns  (rows, blocks): turns[i * blocks + b] is block b's place in trajectory i, from
@@ -126,17 +123,18 @@ WM_API void wm_pairing_draw(uint64_t seed, int64_t step, int64_t n0, int64_t nm,
 /** Rows of both ends, for the functions below. Trajectory i starts at row row0[i] of x0 and ends at
  * row rowm[i] of xm; a NULL list is 0, 1, 2, ... */
 typedef struct wm_ends_f64 {
-    int64_t rows; /**< trajectories, B */
-    const double *x0, *xm;
+    int64_t rows;               /**< trajectories, B */
+    const double *x0, *xm;      /**< rows of dim values */
     const int64_t *row0, *rowm; /**< (rows) or NULL */
     const int64_t *turns;       /**< (rows, blocks) or NULL */
 } wm_ends_f64;
 
+/** The same in single precision. */
 typedef struct wm_ends_f32 {
-    int64_t rows;
-    const float *x0, *xm;
-    const int64_t *row0, *rowm;
-    const int64_t *turns;
+    int64_t rows;               /**< trajectories, B */
+    const float *x0, *xm;       /**< rows of dim values */
+    const int64_t *row0, *rowm; /**< (rows) or NULL */
+    const int64_t *turns;       /**< (rows, blocks) or NULL */
 } wm_ends_f32;
 
 /** Waymark k, 0 <= k <= m: out (rows, dim). Threads: safe; runs in parallel when large. */
@@ -147,29 +145,6 @@ WM_API void wm_chain_waymark_f32(const wm_chain *chain, int64_t k, const wm_ends
 /** All waymarks: out (m + 1, rows, dim). Threads: safe; runs in parallel when large. */
 WM_API void wm_chain_waymarks_f64(const wm_chain *chain, const wm_ends_f64 *ends, double *out);
 WM_API void wm_chain_waymarks_f32(const wm_chain *chain, const wm_ends_f32 *ends, float *out);
-
-/** The same in the order in which bridges train: out (m, 2 rows, dim), for bridge k first the rows
- * of waymark k, then those of waymark k + 1. */
-WM_API void wm_chain_bridges_f64(const wm_chain *chain, const wm_ends_f64 *ends, double *out);
-WM_API void wm_chain_bridges_f32(const wm_chain *chain, const wm_ends_f32 *ends, float *out);
-
-/** Row i of @p x is the image of row i of @p z, (n, dim) both; z may be overwritten. */
-typedef wm_status wm_map_f64(void *ctx, int64_t n, int64_t dim, double *z, double *x,
-                             wm_error *err);
-typedef wm_status wm_map_f32(void *ctx, int64_t n, int64_t dim, float *z, float *x, wm_error *err);
-
-/** The same from ends in z-space: each waymark is mapped once, in one call of (m + 1) rows rows,
- * and then put in its two places.
- * @param work  (2, m + 1, rows, dim) scratch
- * @return WM_OK, or what the map reports. */
-WM_API WM_MUST_CHECK wm_status wm_chain_bridges_mapped_f64(const wm_chain *chain,
-                                                           const wm_ends_f64 *ends, wm_map_f64 *map,
-                                                           void *ctx, double *work, double *out,
-                                                           wm_error *err);
-WM_API WM_MUST_CHECK wm_status wm_chain_bridges_mapped_f32(const wm_chain *chain,
-                                                           const wm_ends_f32 *ends, wm_map_f32 *map,
-                                                           void *ctx, float *work, float *out,
-                                                           wm_error *err);
 
 #ifdef __cplusplus
 }

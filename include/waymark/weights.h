@@ -35,7 +35,7 @@ typedef enum wm_weights_scale {
 
 /** Settings; start from wm_weights_opts_init(). */
 typedef struct wm_weights_opts {
-    size_t struct_size;
+    size_t struct_size;     /**< set by wm_weights_opts_init() */
     wm_weights_tail tail;   /**< default keep */
     wm_weights_scale scale; /**< default mean one */
     double alpha;         /**< 0 to below 1, default 0: r itself; else weights stay below 1/alpha */
@@ -44,10 +44,12 @@ typedef struct wm_weights_opts {
     bool logs;            /**< give logarithms of the weights; default false */
 } wm_weights_opts;
 
+/** Fill in the defaults. Threads: safe. */
 WM_API void wm_weights_opts_init(wm_weights_opts *opts);
 
+/** What the weights are like. */
 typedef struct wm_weights_info {
-    int64_t n;
+    int64_t n;           /**< weights */
     double log_mean;     /**< log of the mean of r, which under q should be 0; before all else */
     double log_mean_se;  /**< its standard error, from the spread of r; meant for small ones */
     double ess;          /**< effective sample size of the weights as made, (sum w)^2 / sum w^2 */

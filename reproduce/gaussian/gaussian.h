@@ -12,11 +12,10 @@ typedef struct gaussian_job {
     gaussian_method method;
     wm_ratio_model model; /* quadratic, or MLP */
     wm_ratio_form form;   /* of Q */
-    wm_ratio_objective objective;
+    wm_objective objective;
     int64_t dim, bridges, n; /* n: training rows of p */
     double mi;               /* the truth, nats; sets the correlation */
-    double lr, average;
-    int64_t iterations, batch;
+    wm_adam_opts adam;
     bool papers; /* the paper's own settings */
 } gaussian_job;
 
@@ -26,10 +25,10 @@ typedef struct gaussian_outcome {
     double to_3_percent; /* seconds until held-out rows first said so, and stayed; NaN: never */
     int64_t steps;
     bool diverged;
-    wm_ratio_bridge bridge[16]; /* the first of them */
+    wm_bridge bridge[16]; /* the first of them */
 } gaussian_outcome;
 
-const char *gaussian_method_name(gaussian_method m); /* "single-adam", "tre-adam", "tre-convex" */
+extern const char *const gaussian_method_names[]; /* "single-adam", "tre-adam", "tre-convex" */
 /* KL(p_k || p_k+1) of waymarks with spacing k / m. */
 double gaussian_true_kl(const gaussian_job *job, int64_t k);
 

@@ -1,22 +1,15 @@
 /* job.c - one fit: samples of p with a known mutual information, q = N(0, I), log r on fresh rows.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "gaussian.h"
 #include "waymark/data.h"
+#include "waymark/generators.h"
 
 enum { FRESH = 20000 }; /* rows of p that the estimate is the mean over */
 
-const char *gaussian_method_name(gaussian_method m)
-{
-    static const char *const names[] = {"single-adam", "tre-adam", "tre-convex"};
-
-    return names[m];
-}
+const char *const gaussian_method_names[] = {"single-adam", "tre-adam", "tre-convex"};
 
 /* Waymark k is Gaussian with correlation r_k = (1 - alpha_k^2) rho in each of dim/2 pairs. For one
  * pair KL(r || s) = (1 - r s) / (1 - s^2) - 1 + log((1 - s^2) / (1 - r^2)) / 2. */
@@ -35,14 +28,15 @@ typedef struct watch {
     double truth, since; /* NaN: not there now */
 } watch;
 
-static void watch_eval(void *ctx, const wm_ratio_progress *p)
+static int watch_eval(void *ctx, const wm_evaluation *p)
 {
     watch *w = ctx;
 
-    if (fabs(p->kl - w->truth) > 0.03 * w->truth)
+    if (fabs(p->estimate - w->truth) > 0.03 * w->truth)
         w->since = NAN;
     else if (isnan(w->since))
         w->since = p->seconds;
+    return 0;
 }
 
 static wm_ratio_opts fit_opts(const gaussian_job *job, const reproduce_settings *s, watch *w)
@@ -58,22 +52,14 @@ static wm_ratio_opts fit_opts(const gaussian_job *job, const reproduce_settings 
     o.optimizer = job->method == GAUSSIAN_CONVEX ? WM_OPTIMIZER_CONVEX : WM_OPTIMIZER_ADAM;
     o.scaling = WM_SCALING_NONE; /* unit variances already */
     o.normal_q = true;
-    o.batch = job->batch;
-    o.iterations = job->iterations;
-    o.eval_every = job->iterations / 40 > 0 ? job->iterations / 40 : 1;
-    o.lr = job->lr;
-    o.lr_constants = job->papers ? 10 : fmax(10, 3e-3 / job->lr); /* some must travel 15 nats */
-    o.average = job->average;
+    o.adam = job->adam;
+    o.adam.eval_every = o.adam.iterations / 40 > 0 ? o.adam.iterations / 40 : 1;
+    o.adam.lr_constants = job->papers ? 10 : fmax(10, 3e-3 / o.adam.lr); /* some travel 15 nats */
     o.stop_saturated = false; /* the single ratio is meant to fail, in full */
     o.calibrate = job->method == GAUSSIAN_TRE && !job->papers;
-    o.seed = s->seed;
-    o.sink = s->sink;
-    o.stop = s->stop;
-    o.resume = s->resume;
-    o.checkpoint_seconds = s->checkpoint_seconds;
-    o.time_limit = s->time_limit;
-    o.on_eval = watch_eval;
-    o.ctx = w;
+    o.control = s->control;
+    o.control.on_eval = watch_eval;
+    o.control.ctx = w;
     return o;
 }
 
@@ -85,7 +71,7 @@ static wm_status evaluate(gaussian_outcome *out, const wm_ratio *r, const gaussi
     wm_status st;
 
     if (!log_r)
-        return reproduce_fail(err, WM_ENOMEM, "out of memory: %d log-ratios", FRESH);
+        return WM_FAIL(err, WM_ENOMEM, "out of memory: %d log-ratios", FRESH);
     if ((st = wm_data_gaussian_pairs(&fresh, FRESH, job->dim,
                                      wm_gaussian_pairs_rho(job->dim, job->mi), seed,
                                      "gaussian/fresh", err)) ||
@@ -122,9 +108,9 @@ wm_status gaussian_run(gaussian_outcome *out, const gaussian_job *job, const cha
     if ((st = reproduce_path(&model, name, ".safetensors", settings, err)) ||
         (st = reproduce_path(&state, name, "-state.safetensors", settings, err)) ||
         (st = wm_data_gaussian_pairs(&p, job->n, job->dim, wm_gaussian_pairs_rho(job->dim, job->mi),
-                                     settings->seed, "gaussian/train", err)))
+                                     settings->control.seed, "gaussian/train", err)))
         goto done;
-    o.checkpoint = job->method == GAUSSIAN_CONVEX ? NULL : state;
+    o.control.checkpoint = job->method == GAUSSIAN_CONVEX ? NULL : state;
     st = wm_ratio_fit(&r, p, NULL, &o, err);
     if (st == WM_EDIVERGED) { /* what the single NWJ ratio does in high dimension: a result */
         out->diverged = true;
@@ -134,15 +120,15 @@ wm_status gaussian_run(gaussian_outcome *out, const gaussian_job *job, const cha
     if (st)
         goto done;
     wm_ratio_get_info(r, &info);
-    if (settings->stop && *settings->stop) {
-        st = reproduce_fail(err, WM_EINTERRUPTED, "stopped during %s%s", name,
-                            settings->folder ? ": --resume goes on from here" : "");
+    if (settings->control.stop && *settings->control.stop) {
+        st = WM_FAIL(err, WM_EINTERRUPTED, "stopped during %s%s", name,
+                     settings->folder ? ": --resume goes on from here" : "");
         goto done;
     }
     out->seconds = info.seconds;
     out->steps = info.steps;
     out->to_3_percent = job->method == GAUSSIAN_CONVEX ? info.seconds : w.since;
-    if ((st = evaluate(out, r, job, settings->seed, err)) ||
+    if ((st = evaluate(out, r, job, settings->control.seed, err)) ||
         (model && (st = wm_ratio_save(r, model, err))))
         goto done;
 done:

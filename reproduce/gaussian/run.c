@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "gaussian.h"
 
@@ -43,10 +42,7 @@ static int list_jobs(const preset *p, gaussian_job *jobs)
             .bridges = p->bridges[i],
             .n = p->n,
             .mi = 0.25 * (double)p->dim[i],
-            .lr = rate_of(p->dim[i]),
-            .average = 0.999,
-            .iterations = p->iterations,
-            .batch = 1024,
+            .adam = WM_ADAM(p->iterations, 1024, rate_of(p->dim[i]), 0.999),
         };
         gaussian_job job = base;
 
@@ -56,7 +52,7 @@ static int list_jobs(const preset *p, gaussian_job *jobs)
         job = base;
         job.method = GAUSSIAN_SINGLE;
         job.bridges = 1;
-        job.iterations = p->single_iterations;
+        job.adam.iterations = p->single_iterations;
         jobs[n++] = job;
         job.objective = WM_OBJECTIVE_NWJ;
         jobs[n++] = job;
@@ -64,15 +60,15 @@ static int list_jobs(const preset *p, gaussian_job *jobs)
             job = base;
             job.papers = true;
             job.form = WM_FORM_POSDIAG;
-            job.lr = 1e-4;
-            job.average = 0;
+            job.adam.lr = 1e-4;
+            job.adam.average = 0;
             jobs[n++] = job;
         }
         if (p->mlp && i == 0) {
             job = base;
             job.model = WM_RATIO_MLP;
-            job.lr = 1e-3;
-            job.iterations /= 4;
+            job.adam.lr = 1e-3;
+            job.adam.iterations /= 4;
             jobs[n++] = job;
         }
     }
@@ -81,7 +77,7 @@ static int list_jobs(const preset *p, gaussian_job *jobs)
 
 static void job_name(const gaussian_job *j, char name[64])
 {
-    snprintf(name, 64, "%s-%s%s-%" PRId64 "%s", gaussian_method_name(j->method),
+    snprintf(name, 64, "%s-%s%s-%" PRId64 "%s", gaussian_method_names[j->method],
              j->model == WM_RATIO_MLP ? "mlp" : "quadratic",
              j->objective == WM_OBJECTIVE_NWJ ? "-nwj" : "", j->dim, j->papers ? "-paper" : "");
 }
@@ -90,83 +86,72 @@ static void add_row(wm_summary *summary, const gaussian_job *j, const gaussian_o
 {
     wm_summary *row = wm_summary_row(summary, "rows");
 
-    wm_summary_text(row, "method", gaussian_method_name(j->method));
-    wm_summary_text(row, "model", j->model == WM_RATIO_MLP ? "mlp" : "quadratic");
-    wm_summary_text(row, "objective", j->objective == WM_OBJECTIVE_NWJ ? "nwj" : "logistic");
-    wm_summary_text(row, "settings", j->papers ? "paper" : "ours");
-    wm_summary_integer(row, "dim", j->dim);
-    wm_summary_integer(row, "bridges", j->bridges);
-    wm_summary_real(row, "mi", o->mi);
-    wm_summary_real(row, "mi_se", o->mi_se);
-    wm_summary_real(row, "truth", j->mi);
-    wm_summary_real(row, "seconds", o->seconds);
-    wm_summary_real(row, "seconds_to_3_percent", o->to_3_percent);
-    wm_summary_bool(row, "diverged", o->diverged);
+    WM_PUT(row, WM_TEXT("method", gaussian_method_names[j->method]),
+           WM_TEXT("model", j->model == WM_RATIO_MLP ? "mlp" : "quadratic"),
+           WM_TEXT("objective", j->objective == WM_OBJECTIVE_NWJ ? "nwj" : "logistic"),
+           WM_TEXT("settings", j->papers ? "paper" : "ours"), WM_INTEGER("dim", j->dim),
+           WM_INTEGER("bridges", j->bridges), WM_REAL("mi", o->mi), WM_REAL("mi_se", o->mi_se),
+           WM_REAL("truth", j->mi), WM_REAL("seconds", o->seconds),
+           WM_REAL("seconds_to_3_percent", o->to_3_percent), WM_BOOL("diverged", o->diverged));
     if (j->method != GAUSSIAN_CONVEX) {
-        wm_summary_integer(row, "steps", o->steps);
-        wm_summary_integer(row, "batch", j->batch);
-        wm_summary_real(row, "lr", j->lr);
+        WM_PUT(row, WM_INTEGER("steps", o->steps), WM_INTEGER("batch", j->adam.batch),
+               WM_REAL("lr", j->adam.lr));
     }
     for (int64_t k = 0; !o->diverged && j->method != GAUSSIAN_SINGLE && k < j->bridges; k++) {
         wm_summary *b = wm_summary_row(row, "bridges_kl");
 
-        wm_summary_integer(b, "k", k);
-        wm_summary_real(b, "estimate", o->bridge[k].mean_log_ratio);
-        wm_summary_real(b, "truth", gaussian_true_kl(j, k));
-        wm_summary_real(b, "loss", o->bridge[k].loss);
-        wm_summary_real(b, "accuracy", o->bridge[k].accuracy);
+        WM_PUT(b, WM_INTEGER("k", k), WM_REAL("estimate", o->bridge[k].mean_log_ratio),
+               WM_REAL("truth", gaussian_true_kl(j, k)), WM_REAL("loss", o->bridge[k].loss),
+               WM_REAL("accuracy", o->bridge[k].accuracy));
     }
 }
 
-static wm_status fill_table(wm_table **out, const gaussian_job *jobs, const gaussian_outcome *o,
-                            int n, wm_error *err)
+static wm_status fill_table(wm_text_table **out, const gaussian_job *jobs,
+                            const gaussian_outcome *o, int n, wm_error *err)
 {
-    static const char *const heads[] = {"d",  "method",     "model", "bridges", "truth",
-                                        "MI", "error in %", "steps", "seconds"};
-    wm_status st = wm_table_new(out, "Mutual information of d/2 correlated pairs, nats", err);
+    wm_status st = wm_text_table_new(out, "Mutual information of d/2 correlated pairs, nats", err);
 
     if (st)
         return st;
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        wm_table_column(*out, heads[i], i == 1 || i == 2 ? WM_ALIGN_LEFT : WM_ALIGN_RIGHT);
+    wm_text_table_columns(*out, "d|<method|<model|bridges|truth|MI|error in %|steps|seconds");
     for (int i = 0; i < n; i++) {
         const gaussian_job *j = &jobs[i];
         const double error = 100 * (o[i].mi - j->mi) / j->mi;
         char model[64];
 
         if (i && jobs[i - 1].dim != j->dim)
-            wm_table_rule(*out);
+            wm_text_table_rule(*out);
         snprintf(model, sizeof model, "%s%s%s", j->model == WM_RATIO_MLP ? "MLP" : "quadratic",
                  j->objective == WM_OBJECTIVE_NWJ ? ", NWJ" : "",
                  j->papers ? ", paper's settings" : "");
-        wm_table_integer(*out, j->dim);
-        wm_table_text(*out, gaussian_method_name(j->method));
-        wm_table_text(*out, model);
-        wm_table_integer(*out, j->bridges);
-        wm_table_real(*out, j->mi, 1);
+        wm_text_table_integer(*out, j->dim);
+        wm_text_table_text(*out, gaussian_method_names[j->method]);
+        wm_text_table_text(*out, model);
+        wm_text_table_integer(*out, j->bridges);
+        wm_text_table_real(*out, j->mi, 1);
         if (o[i].diverged) {
-            wm_table_text(*out, "diverged");
-            wm_table_tone(*out, WM_TONE_BAD);
+            wm_text_table_text(*out, "diverged");
+            wm_text_table_tone(*out, WM_TONE_BAD);
         } else {
-            wm_table_real_se(*out, o[i].mi, o[i].mi_se, 2);
+            wm_text_table_real_se(*out, o[i].mi, o[i].mi_se, 2);
         }
-        wm_table_real(*out, error, 1);
+        wm_text_table_real(*out, error, 1);
         if (fabs(error) <= 3)
-            wm_table_tone(*out, WM_TONE_GOOD);
+            wm_text_table_tone(*out, WM_TONE_GOOD);
         else if (!(fabs(error) <= 20))
-            wm_table_tone(*out, WM_TONE_BAD);
+            wm_text_table_tone(*out, WM_TONE_BAD);
         if (j->method == GAUSSIAN_CONVEX)
-            wm_table_text(*out, "-");
+            wm_text_table_text(*out, "-");
         else
-            wm_table_integer(*out, o[i].steps);
-        wm_table_real(*out, o[i].seconds, 1);
+            wm_text_table_integer(*out, o[i].steps);
+        wm_text_table_real(*out, o[i].seconds, 1);
     }
     return WM_OK;
 }
 
 /* One line of the figure: the outcomes of one method against the truth. */
 static void add_series(wm_panel *panel, const gaussian_job *jobs, const gaussian_outcome *o, int n,
-                       gaussian_method method, wm_ratio_objective objective, const char *name,
+                       gaussian_method method, wm_objective objective, const char *name,
                        wm_colour colour)
 {
     double x[MAX_JOBS], y[MAX_JOBS];
@@ -178,12 +163,7 @@ static void add_series(wm_panel *panel, const gaussian_job *jobs, const gaussian
             x[count] = jobs[i].mi;
             y[count++] = o[i].mi;
         }
-    wm_panel_series(panel, &(wm_series){.name = name,
-                                        .mark = WM_MARK_LINE_POINTS,
-                                        .colour = colour,
-                                        .n = count,
-                                        .x = x,
-                                        .y = y});
+    WM_PLOT(panel, count, x, y, name, .mark = WM_MARK_LINE_POINTS, .colour = colour);
 }
 
 static wm_status draw(reproduce_result *out, const gaussian_job *jobs, const gaussian_outcome *o,
@@ -204,13 +184,8 @@ static wm_status draw(reproduce_result *out, const gaussian_job *jobs, const gau
     wm_panel_legend(panel, WM_LEGEND_TOP_LEFT);
     for (int i = 0; i < n; i++)
         truth[1] = fmax(truth[1], jobs[i].mi);
-    wm_panel_series(panel, &(wm_series){.name = "truth",
-                                        .mark = WM_MARK_LINE,
-                                        .colour = WM_COLOUR_BLACK,
-                                        .dashed = true,
-                                        .n = 2,
-                                        .x = truth,
-                                        .y = truth});
+    WM_PLOT(panel, 2, truth, truth, "truth", .mark = WM_MARK_LINE, .colour = WM_COLOUR_BLACK,
+            .dashed = true);
     add_series(panel, jobs, o, n, GAUSSIAN_CONVEX, WM_OBJECTIVE_LOGISTIC, "TRE, convex",
                WM_COLOUR_GREEN);
     add_series(panel, jobs, o, n, GAUSSIAN_TRE, WM_OBJECTIVE_LOGISTIC, "TRE, Adam",
@@ -232,19 +207,10 @@ static wm_status draw(reproduce_result *out, const gaussian_job *jobs, const gau
     panel = wm_figure_panel(f, "Bridges at the largest d, by Adam");
     wm_panel_axes(panel, "bridge k", "KL(p_k, p_{k+1}) (nats)", 0);
     wm_panel_legend(panel, WM_LEGEND_BOTTOM_RIGHT);
-    wm_panel_series(panel, &(wm_series){.name = "closed form",
-                                        .mark = WM_MARK_LINE,
-                                        .colour = WM_COLOUR_BLACK,
-                                        .dashed = true,
-                                        .n = last->bridges,
-                                        .x = k,
-                                        .y = kl});
-    wm_panel_series(panel, &(wm_series){.name = "estimate",
-                                        .mark = WM_MARK_POINTS,
-                                        .colour = WM_COLOUR_VERMILION,
-                                        .n = last->bridges,
-                                        .x = k,
-                                        .y = own});
+    WM_PLOT(panel, last->bridges, k, kl, "closed form", .mark = WM_MARK_LINE,
+            .colour = WM_COLOUR_BLACK, .dashed = true);
+    WM_PLOT(panel, last->bridges, k, own, "estimate", .mark = WM_MARK_POINTS,
+            .colour = WM_COLOUR_VERMILION);
     return WM_OK;
 }
 
@@ -275,20 +241,18 @@ wm_status reproduce_gaussian(reproduce_result *out, const reproduce_settings *se
 {
     gaussian_job jobs[MAX_JOBS] = {0};
     gaussian_outcome outcomes[MAX_JOBS] = {0};
-    reproduce_preset which;
-    const preset *chosen;
+    const preset *chosen = reproduce_preset_of(presets, sizeof *presets, settings, err);
     int n;
     wm_status st;
 
-    if ((st = reproduce_preset_find(&which, settings->preset, err)))
-        return st;
-    chosen = &presets[which];
+    if (!chosen)
+        return WM_EINVAL;
     n = list_jobs(chosen, jobs);
     for (int i = 0; i < n; i++) {
         char name[64];
 
         job_name(&jobs[i], name);
-        reproduce_announce(settings->sink, i, n, name);
+        reproduce_announce(settings->control.sink, i, n, name);
         if ((st = gaussian_run(&outcomes[i], &jobs[i], name, settings, err)))
             return st;
         add_row(out->summary, &jobs[i], &outcomes[i]);

@@ -8,18 +8,10 @@
 typedef enum mnist_method { MNIST_NOISE, MNIST_NCE, MNIST_TRE } mnist_method;
 
 typedef struct mnist_job {
-    wm_ebm_noise noise;
     mnist_method method;
-    int64_t bridges;
-    double power;                      /* of the spacing */
-    const char *model, *network;       /* of the bridges; network NULL: none */
-    int64_t width, blocks;             /* of an mlp */
-    int64_t noise_hidden, noise_steps; /* of a flow; 0: 64, 8 */
-    double noise_dropout;              /* likewise; negative: 0.1 */
-    wm_ebm_training train[WM_EBM_STAGES];
-    bool x_space, standardize, spread;
-    int64_t chains, steps; /* of AIS and RAISE; 0: direct only */
-    double paper[3];       /* direct, RAISE, AIS in bits per dimension; NaN: the paper has none */
+    wm_ebm_opts fit;
+    wm_ebm_walk walk; /* of AIS and RAISE; steps 0: direct only */
+    double paper[3];  /* direct, RAISE, AIS in bits per dimension; NaN: the paper has none */
 } mnist_job;
 
 /* Means over the test images, bits per dimension, with standard errors in the same unit. */
@@ -39,8 +31,8 @@ typedef struct mnist_data {
     char name[128]; /* where they came from */
 } mnist_data;
 
-const char *mnist_noise_name(wm_ebm_noise noise);
-const char *mnist_method_name(mnist_method method);
+extern const char *const mnist_noise_names[];
+extern const char *const mnist_method_names[];
 
 /* Fits, judges, and keeps model, state of training and chains, and a grid of draws in the run
  * folder under name. noise is a model with the noise that bridges stand on, NULL for the row of the

@@ -27,22 +27,23 @@ static const double paper_table[3][3][3] = {
 
 /* Sizes of a preset: training of noise (copula, flow), heads, bridges (NCE, TRE); chains. */
 typedef struct preset {
-    const char *model, *network;
-    int64_t width, blocks; /* of an mlp */
+    unsigned model; /* WM_EBM_* */
     bool standardize;
+    bool spread[3]; /* every bridge has its own trajectories; on each noise */
+    const char *network;
+    int64_t width, blocks;             /* of an mlp */
     int64_t bridges[3];                /* on each noise */
     double power[3];                   /* of their spacing */
-    int64_t noise_hidden, noise_steps; /* of a flow; 0: the usual */
+    int64_t noise_hidden, noise_steps; /* of a flow */
     double noise_dropout;
-    wm_ebm_training copula, flow, nce;
-    wm_ebm_training heads[3], tre[3]; /* on each noise */
-    bool spread[3];                   /* every bridge has its own trajectories */
+    wm_adam_opts copula, flow, nce;
+    wm_adam_opts heads[3], tre[3]; /* on each noise */
     int64_t chains, steps;
     double flow_share; /* of all these steps, over flow noise, through which every waymark and
                           every gradient must go; 0: all */
     /* The sensitivity study, where the rows are too many for their full size: additive bridges
      * alone. iterations 0: as the table's rows. */
-    wm_ebm_training study;
+    wm_adam_opts study;
     int64_t study_chains, study_steps;
     int64_t most; /* images of training; 0: all */
 } preset;
@@ -53,91 +54,81 @@ typedef struct preset {
     }
 
 static const preset presets[REPRODUCE_PRESETS] = {
-    [REPRODUCE_SMOKE] = {.model = "additive+resnet",
-                         .network = "stem 5/4 8, 8 down, dense 16",
-                         .bridges = {4, 4, 4},
-                         .power = {1, 1, 1},
-                         .noise_hidden = 8,
-                         .noise_steps = 2,
-                         .copula = {.batch = 128, .iterations = 60},
-                         .flow = {.batch = 32, .iterations = 30},
-                         .heads = EACH({.batch = 100, .iterations = 40}),
-                         .nce = {.batch = 60, .iterations = 20},
-                         .tre = EACH({.batch = 100, .iterations = 30}),
-                         .chains = 4,
-                         .steps = 16,
-                         .most = 1500},
+    [REPRODUCE_SMOKE] =
+        REPRODUCE_PRESET(.model = WM_EBM_ADDITIVE | WM_EBM_RESNET,
+                         .network = "stem 5/4 8, 8 down, dense 16", .bridges = {4, 4, 4},
+                         .power = {1, 1, 1}, .noise_hidden = 8, .noise_steps = 2, .width = WM_AUTO,
+                         .blocks = WM_AUTO, .copula = WM_ADAM(60, 128, WM_UNSET, WM_UNSET),
+                         .flow = WM_ADAM(30, 32, WM_UNSET, WM_UNSET),
+                         .heads = EACH(WM_ADAM(40, 100, WM_UNSET, WM_UNSET)),
+                         .nce = WM_ADAM(20, 60, WM_UNSET, WM_UNSET),
+                         .tre = EACH(WM_ADAM(30, 100, WM_UNSET, WM_UNSET)), .chains = 4,
+                         .steps = 16, .most = 1500),
     [REPRODUCE_LAPTOP] =
-        {.model = "additive+mlp",
-         .width = 512,
-         .blocks = 1,
-         .standardize = true,
-         .bridges = {14, 6, 4},
-         .power = {1.6, 1.2, 1.2},
-         .spread = {true},
-         .noise_hidden = 32,
-         .flow = {.batch = 64, .iterations = 12000, .lr = 2e-3, .average = 0.999},
-         .heads = {{.batch = 600, .iterations = 3000, .lr = 4e-3, .average = 0.99},
-                   {.batch = 600, .iterations = 1500, .lr = 4e-3, .average = 0.99},
-                   {.batch = 600, .iterations = 1500, .lr = 4e-3, .average = 0.99}},
-         .nce = {.batch = 200, .iterations = 2000, .lr = 1e-3, .average = 0.99},
-         .tre = {{.batch = 750, .iterations = 8000, .lr = 1e-3, .average = 0.99},
-                 {.batch = 750, .iterations = 3000, .lr = 1e-3, .average = 0.99},
-                 {.batch = 750, .iterations = 3000, .lr = 1e-3, .average = 0.99}},
-         .chains = 24,
-         .steps = 560,
-         .flow_share = 0.25,
-         .study = {.batch = 700, .iterations = 600, .lr = 4e-3, .average = 0.99},
-         .study_chains = 8,
-         .study_steps = 120},
-    [REPRODUCE_PAPER] = {.model = "resnet",
-                         .network = "paper",
-                         .bridges = {10, 10, 10},
-                         .power = {1, 1, 1},
-                         .noise_dropout = -1,
-                         .copula = {.batch = 512, .iterations = 40000},
-                         .flow = {.batch = 256, .iterations = 200000},
-                         .nce = {.batch = 500, .iterations = 200000, .lr = 1e-4},
-                         .tre = EACH({.batch = 275, .iterations = 200000, .lr = 1e-4}),
-                         .chains = 100,
-                         .steps = 1000},
+        REPRODUCE_PRESET(.model = WM_EBM_ADDITIVE | WM_EBM_MLP, .width = 512, .blocks = 1,
+                         .standardize = true, .bridges = {14, 6, 4}, .power = {1.6, 1.2, 1.2},
+                         .spread = {true}, .noise_hidden = 32, .noise_steps = WM_AUTO,
+                         .copula = WM_ADAM(WM_AUTO, WM_AUTO, WM_UNSET, WM_UNSET),
+                         .flow = WM_ADAM(12000, 64, 2e-3, 0.999),
+                         .heads = {WM_ADAM(3000, 600, 4e-3, 0.99), WM_ADAM(1500, 600, 4e-3, 0.99),
+                                   WM_ADAM(1500, 600, 4e-3, 0.99)},
+                         .nce = WM_ADAM(2000, 200, 1e-3, 0.99),
+                         .tre = {WM_ADAM(8000, 750, 1e-3, 0.99), WM_ADAM(3000, 750, 1e-3, 0.99),
+                                 WM_ADAM(3000, 750, 1e-3, 0.99)},
+                         .chains = 24, .steps = 560, .flow_share = 0.25,
+                         .study = WM_ADAM(600, 700, 4e-3, 0.99), .study_chains = 8,
+                         .study_steps = 120),
+    [REPRODUCE_PAPER] =
+        REPRODUCE_PRESET(.model = WM_EBM_RESNET, .network = "paper", .bridges = {10, 10, 10},
+                         .power = {1, 1, 1}, .width = WM_AUTO, .blocks = WM_AUTO,
+                         .noise_hidden = WM_AUTO, .noise_steps = WM_AUTO, .noise_dropout = WM_UNSET,
+                         .copula = WM_ADAM(40000, 512, WM_UNSET, WM_UNSET),
+                         .flow = WM_ADAM(200000, 256, WM_UNSET, WM_UNSET),
+                         .nce = WM_ADAM(200000, 500, 1e-4, 0),
+                         .tre = EACH(WM_ADAM(200000, 275, 1e-4, 0)), .chains = 100, .steps = 1000),
 };
 
 /* ---- the rows ---- */
 
 static mnist_job job_of(const preset *p, wm_ebm_noise noise, mnist_method method)
 {
-    mnist_job j = {.noise = noise,
-                   .method = method,
-                   .bridges = method == MNIST_TRE ? p->bridges[noise] : 1,
-                   .power = p->power[noise],
-                   .model = p->model,
-                   .network = p->network,
-                   .width = p->width,
-                   .blocks = p->blocks,
-                   .standardize = p->standardize,
-                   .noise_hidden = p->noise_hidden,
-                   .noise_steps = p->noise_steps,
-                   .noise_dropout = p->noise_dropout,
-                   .spread = p->spread[noise] && method == MNIST_TRE,
-                   .chains = p->chains,
-                   .steps = p->steps};
+    mnist_job j = {.method = method};
+    wm_ebm_opts *o = &j.fit;
 
     memcpy(j.paper, paper_table[noise][method], sizeof j.paper);
-    j.train[WM_EBM_STAGE_NOISE] = noise == WM_NOISE_FLOW ? p->flow : p->copula;
-    j.train[WM_EBM_STAGE_HEADS] = p->heads[noise];
-    j.train[WM_EBM_STAGE_BRIDGES] = method == MNIST_TRE ? p->tre[noise] : p->nce;
+    wm_ebm_walk_init(&j.walk);
+    j.walk.chains = p->chains;
+    j.walk.steps = p->steps;
+    wm_ebm_opts_init(o);
+    o->noise = noise;
+    o->channels = 1;
+    o->levels = 256;
+    o->logit = 1e-6;
+    o->standardize = p->standardize ? WM_CHOICE_YES : WM_CHOICE_NO;
+    o->model = p->model;
+    o->network = p->network;
+    o->mlp_width = p->width;
+    o->mlp_blocks = p->blocks;
+    o->noise_hidden = p->noise_hidden;
+    o->noise_steps = p->noise_steps;
+    o->noise_dropout = p->noise_dropout;
+    o->spacing.power = p->power[noise];
+    o->bridges = method == MNIST_TRE ? p->bridges[noise] : 1;
+    o->spread = p->spread[noise] && method == MNIST_TRE ? WM_CHOICE_YES : WM_CHOICE_NO;
+    o->train[WM_STAGE_NOISE] = noise == WM_NOISE_FLOW ? p->flow : p->copula;
+    o->train[WM_STAGE_HEADS] = p->heads[noise];
+    o->train[WM_STAGE_BRIDGES] = method == MNIST_TRE ? p->tre[noise] : p->nce;
     if (noise == WM_NOISE_FLOW && p->flow_share > 0) {
-        for (int stage = WM_EBM_STAGE_HEADS; stage < WM_EBM_STAGES; stage++)
-            j.train[stage].iterations =
-                (int64_t)(p->flow_share * (double)j.train[stage].iterations);
-        j.steps = (int64_t)(p->flow_share * (double)j.steps);
+        for (int stage = WM_STAGE_HEADS; stage < WM_STAGES; stage++)
+            o->train[stage].iterations =
+                (int64_t)(p->flow_share * (double)o->train[stage].iterations);
+        j.walk.steps = (int64_t)(p->flow_share * (double)j.walk.steps);
     }
     if (method == MNIST_NOISE) {
-        j.train[WM_EBM_STAGE_HEADS].iterations = -1;
-        j.train[WM_EBM_STAGE_BRIDGES].iterations = -1;
-        j.model = "additive"; /* not trained: log r is 0 */
-        j.network = NULL;
+        o->train[WM_STAGE_HEADS].iterations = 0;
+        o->train[WM_STAGE_BRIDGES].iterations = 0;
+        o->model = WM_EBM_ADDITIVE; /* not trained: log r is 0 */
+        o->network = NULL;
     }
     return j;
 }
@@ -146,15 +137,15 @@ static mnist_job study_job(const preset *p, int64_t bridges, bool x_space)
 {
     mnist_job j = job_of(p, WM_NOISE_COPULA, MNIST_TRE);
 
-    j.bridges = bridges;
-    j.x_space = x_space;
+    j.fit.bridges = bridges;
+    j.fit.x_space = x_space;
     j.paper[0] = j.paper[1] = j.paper[2] = NAN;
     if (p->study.iterations) {
-        j.model = "additive";
-        j.network = NULL;
-        j.train[WM_EBM_STAGE_BRIDGES] = p->study;
-        j.chains = p->study_chains;
-        j.steps = p->study_steps;
+        j.fit.model = WM_EBM_ADDITIVE;
+        j.fit.network = NULL;
+        j.fit.train[WM_STAGE_BRIDGES] = p->study;
+        j.walk.chains = p->study_chains;
+        j.walk.steps = p->study_steps;
     }
     return j;
 }
@@ -170,11 +161,11 @@ static int list_jobs(const preset *p, const char *only, mnist_job *jobs)
             const mnist_job j = job_of(p, (wm_ebm_noise)noise, (mnist_method)method);
             char name[64];
 
-            snprintf(name, sizeof name, "%s-%s", mnist_noise_name(j.noise),
-                     mnist_method_name(j.method));
+            snprintf(name, sizeof name, "%s-%s", mnist_noise_names[j.fit.noise],
+                     mnist_method_names[j.method]);
             if (!only || strstr(only, name) ||
-                (strstr(only, mnist_noise_name(j.noise)) &&
-                 !strchr(strstr(only, mnist_noise_name(j.noise)), '-')))
+                (strstr(only, mnist_noise_names[j.fit.noise]) &&
+                 !strchr(strstr(only, mnist_noise_names[j.fit.noise]), '-')))
                 jobs[n++] = j;
         }
     if (only && strstr(only, "sensitivity"))
@@ -186,17 +177,13 @@ static int list_jobs(const preset *p, const char *only, mnist_job *jobs)
 
 static void job_name(const mnist_job *j, const preset *p, char name[64])
 {
-    snprintf(name, 64, "%s-%s", mnist_noise_name(j->noise), mnist_method_name(j->method));
-    if (j->method == MNIST_TRE && (j->bridges != p->bridges[j->noise] || j->x_space))
-        snprintf(name + strlen(name), 32, "-%" PRId64 "%s", j->bridges, j->x_space ? "-x" : "");
+    snprintf(name, 64, "%s-%s", mnist_noise_names[j->fit.noise], mnist_method_names[j->method]);
+    if (j->method == MNIST_TRE && (j->fit.bridges != p->bridges[j->fit.noise] || j->fit.x_space))
+        snprintf(name + strlen(name), 32, "-%" PRId64 "%s", j->fit.bridges,
+                 j->fit.x_space ? "-x" : "");
 }
 
 /* ---- data ---- */
-
-static int64_t at_most(int64_t n, int64_t most)
-{
-    return most && n > most ? most : n;
-}
 
 static wm_status take_part(wm_data **out, const uint8_t *pixels, int64_t n, int64_t dim,
                            wm_error *err)
@@ -210,27 +197,22 @@ static wm_status take_part(wm_data **out, const uint8_t *pixels, int64_t n, int6
 
 static wm_status read_images(mnist_data *d, const preset *p, const char *folder, wm_error *err)
 {
+    wm_data **const parts[] = {&d->train, &d->valid, &d->test}; /* by wm_split */
+    const int64_t most[] = {p->most, p->most ? FEW_VALID : 0, p->most ? FEW_TEST : 0};
     wm_image_set *set = NULL;
-    wm_image_part part;
-    int64_t dim;
     wm_status st = wm_image_set_open(&set, folder, 10000, err);
 
     if (st)
         return st;
     d->height = wm_image_set_height(set);
     d->width = wm_image_set_width(set);
-    dim = d->height * d->width;
-    part = wm_image_set_part(set, WM_SPLIT_TRAIN);
-    if ((st = take_part(&d->train, part.pixels, at_most(part.n, p->most), dim, err)))
-        goto done;
-    part = wm_image_set_part(set, WM_SPLIT_VALID);
-    if ((st =
-             take_part(&d->valid, part.pixels, at_most(part.n, p->most ? FEW_VALID : 0), dim, err)))
-        goto done;
-    part = wm_image_set_part(set, WM_SPLIT_TEST);
-    st = take_part(&d->test, part.pixels, at_most(part.n, p->most ? FEW_TEST : 0), dim, err);
     snprintf(d->name, sizeof d->name, "%s", "the images of --data");
-done:
+    for (int i = 0; i < 3 && !st; i++) {
+        const wm_image_part part = wm_image_set_part(set, (wm_split)i);
+
+        st = take_part(parts[i], part.pixels, most[i] && part.n > most[i] ? most[i] : part.n,
+                       d->height * d->width, err);
+    }
     wm_image_set_free(set);
     return st;
 }
@@ -248,7 +230,7 @@ static wm_status draw_images(mnist_data *d, uint64_t seed, wm_error *err)
         return st;
     pixels = calloc((size_t)ALL * DIM, 1);
     if (!pixels) {
-        st = reproduce_fail(err, WM_ENOMEM, "images");
+        st = WM_FAIL(err, WM_ENOMEM, "images");
         goto done;
     }
     /* Drawings go round fastest: every character is in each part. */
@@ -273,9 +255,9 @@ static wm_status open_data(mnist_data *d, const preset *p, const reproduce_setti
     if (s->data)
         return read_images(d, p, s->data, err);
     if (p == &presets[REPRODUCE_SMOKE])
-        return draw_images(d, s->seed, err);
-    return reproduce_fail(err, WM_EINVAL,
-                          "--data DIR: this preset needs the images, which `make data` fetches");
+        return draw_images(d, s->control.seed, err);
+    return WM_FAIL(err, WM_EINVAL,
+                   "--data DIR: this preset needs the images, which `make data` fetches");
 }
 
 static void free_data(mnist_data *d)
@@ -291,28 +273,19 @@ static void add_row(wm_summary *s, const mnist_job *j, const mnist_outcome *o)
 {
     wm_summary *row = wm_summary_row(s, "rows");
 
-    wm_summary_text(row, "noise", mnist_noise_name(j->noise));
-    wm_summary_text(row, "method", mnist_method_name(j->method));
-    wm_summary_integer(row, "bridges", j->method == MNIST_NOISE ? 0 : j->bridges);
-    wm_summary_text(row, "space", j->x_space ? "x" : "z");
-    wm_summary_real(row, "direct", o->direct);
-    wm_summary_real(row, "raise", o->raise);
-    wm_summary_real(row, "ais", o->ais);
-    wm_summary_real(row, "direct_se", o->direct_se);
-    wm_summary_real(row, "raise_se", o->raise_se);
-    wm_summary_real(row, "ais_se", o->ais_se);
-    wm_summary_real(row, "paper_direct", j->paper[0]);
-    wm_summary_real(row, "paper_raise", j->paper[1]);
-    wm_summary_real(row, "paper_ais", j->paper[2]);
-    wm_summary_real(row, "validation_direct", o->valid);
-    wm_summary_real(row, "log_z", o->log_z);
-    wm_summary_real(row, "ess", o->ess);
-    wm_summary_integer(row, "chains", j->method == MNIST_NOISE ? 0 : j->chains);
-    wm_summary_integer(row, "steps", j->method == MNIST_NOISE ? 0 : j->steps);
-    wm_summary_real(row, "gradients_per_second", o->gradients);
-    wm_summary_real(row, "seconds", o->seconds);
-    wm_summary_real(row, "seconds_judging", o->seconds_judging);
-    wm_summary_bool(row, "finished", o->finished);
+    WM_PUT(row, WM_TEXT("noise", mnist_noise_names[j->fit.noise]),
+           WM_TEXT("method", mnist_method_names[j->method]),
+           WM_INTEGER("bridges", j->method == MNIST_NOISE ? 0 : j->fit.bridges),
+           WM_TEXT("space", j->fit.x_space ? "x" : "z"), WM_REAL("direct", o->direct),
+           WM_REAL("raise", o->raise), WM_REAL("ais", o->ais), WM_REAL("direct_se", o->direct_se),
+           WM_REAL("raise_se", o->raise_se), WM_REAL("ais_se", o->ais_se),
+           WM_REAL("paper_direct", j->paper[0]), WM_REAL("paper_raise", j->paper[1]),
+           WM_REAL("paper_ais", j->paper[2]), WM_REAL("validation_direct", o->valid),
+           WM_REAL("log_z", o->log_z), WM_REAL("ess", o->ess),
+           WM_INTEGER("chains", j->method == MNIST_NOISE ? 0 : j->walk.chains),
+           WM_INTEGER("steps", j->method == MNIST_NOISE ? 0 : j->walk.steps),
+           WM_REAL("gradients_per_second", o->gradients), WM_REAL("seconds", o->seconds),
+           WM_REAL("seconds_judging", o->seconds_judging), WM_BOOL("finished", o->finished));
 }
 
 /* The grid that mnist_run() drew of a row's chains, for the page. */
@@ -323,44 +296,40 @@ static void add_picture(wm_summary *s, const mnist_job *j, const char *name)
 
     snprintf(file, sizeof file, "%s.png", name);
     snprintf(title, sizeof title, "%s noise, %s, %" PRId64 " bridge%s%s",
-             mnist_noise_name(j->noise),
-             j->method == MNIST_TRE ? "telescope (TRE)" : "one ratio (NCE)", j->bridges,
-             j->bridges == 1 ? "" : "s", j->x_space ? ", waymarks in x" : "");
+             mnist_noise_names[j->fit.noise],
+             j->method == MNIST_TRE ? "telescope (TRE)" : "one ratio (NCE)", j->fit.bridges,
+             j->fit.bridges == 1 ? "" : "s", j->fit.x_space ? ", waymarks in x" : "");
     title[0] = (char)(title[0] - 'a' + 'A');
     snprintf(caption, sizeof caption,
              "The last states of the %" PRId64 " chains of AIS, %" PRId64 " steps from the noise, "
              "row by row from the lowest log-density at the top left to the highest. Log-densities "
              "are in nats, up to the normaliser; chains count from 0.",
-             j->chains, j->steps);
-    wm_summary_text(row, "file", file);
-    wm_summary_text(row, "title", title);
-    wm_summary_text(row, "caption", caption);
+             j->walk.chains, j->walk.steps);
+    WM_PUT(row, WM_TEXT("file", file), WM_TEXT("title", title), WM_TEXT("caption", caption));
 }
 
-static wm_status fill_table(wm_table **out, const mnist_job *jobs, const mnist_outcome *o, int n,
-                            wm_error *err)
+static wm_status fill_table(wm_text_table **out, const mnist_job *jobs, const mnist_outcome *o,
+                            int n, wm_error *err)
 {
-    static const char *const heads[] = {"noise", "method",        "bridges", "direct", "RAISE",
-                                        "AIS",   "paper: direct", "RAISE",   "AIS",    "seconds"};
-    wm_status st = wm_table_new(out, "Test images, bits per dimension", err);
+    wm_status st = wm_text_table_new(out, "Test images, bits per dimension", err);
 
     if (st)
         return st;
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        wm_table_column(*out, heads[i], i < 2 ? WM_ALIGN_LEFT : WM_ALIGN_RIGHT);
+    wm_text_table_columns(
+        *out, "<noise|<method|bridges|direct|RAISE|AIS|paper: direct|RAISE|AIS|seconds");
     for (int i = 0; i < n; i++) {
         char method[32];
 
-        if (i && jobs[i].noise != jobs[i - 1].noise)
-            wm_table_rule(*out);
-        snprintf(method, sizeof method, "%s%s", mnist_method_name(jobs[i].method),
-                 jobs[i].x_space ? ", x-space" : "");
-        wm_table_text(*out, mnist_noise_name(jobs[i].noise));
-        wm_table_text(*out, method);
+        if (i && jobs[i].fit.noise != jobs[i - 1].fit.noise)
+            wm_text_table_rule(*out);
+        snprintf(method, sizeof method, "%s%s", mnist_method_names[jobs[i].method],
+                 jobs[i].fit.x_space ? ", x-space" : "");
+        wm_text_table_text(*out, mnist_noise_names[jobs[i].fit.noise]);
+        wm_text_table_text(*out, method);
         if (jobs[i].method == MNIST_NOISE)
-            wm_table_text(*out, "");
+            wm_text_table_text(*out, "");
         else
-            wm_table_integer(*out, jobs[i].bridges);
+            wm_text_table_integer(*out, jobs[i].fit.bridges);
         reproduce_cell(*out, o[i].direct, 3);
         reproduce_cell(*out, o[i].raise, 3);
         reproduce_cell(*out, o[i].ais, 3);
@@ -380,8 +349,9 @@ static void add_checks(reproduce_result *out, const mnist_job *jobs, const mnist
 
         if (jobs[i].method != MNIST_TRE || isnan(gap))
             continue;
-        snprintf(name, sizeof name, "bracket_%s_%" PRId64 "%s", mnist_noise_name(jobs[i].noise),
-                 jobs[i].bridges, jobs[i].x_space ? "_x" : "");
+        snprintf(name, sizeof name, "bracket_%s_%" PRId64 "%s",
+                 mnist_noise_names[jobs[i].fit.noise], jobs[i].fit.bridges,
+                 jobs[i].fit.x_space ? "_x" : "");
         reproduce_check(out, name, gap, 0.05, "AIS and RAISE, bits per dimension apart");
     }
     reproduce_verdict(out);
@@ -400,9 +370,9 @@ static wm_status run_jobs(const mnist_job *jobs, mnist_outcome *o, int n, const 
         char name[64];
 
         job_name(&jobs[i], p, name);
-        reproduce_announce(s->sink, i, n, name);
-        if ((int)jobs[i].noise != fitted) {
-            const mnist_job base = job_of(p, jobs[i].noise, MNIST_NOISE);
+        reproduce_announce(s->control.sink, i, n, name);
+        if ((int)jobs[i].fit.noise != fitted) {
+            const mnist_job base = job_of(p, jobs[i].fit.noise, MNIST_NOISE);
             mnist_outcome first;
             char base_name[64];
 
@@ -411,7 +381,7 @@ static wm_status run_jobs(const mnist_job *jobs, mnist_outcome *o, int n, const 
             job_name(&base, p, base_name);
             if ((st = mnist_run(&first, &noise, &base, data, NULL, base_name, s, err)))
                 break;
-            fitted = (int)jobs[i].noise;
+            fitted = (int)jobs[i].fit.noise;
             if (jobs[i].method == MNIST_NOISE) {
                 o[i] = first;
                 continue;
@@ -428,20 +398,18 @@ wm_status reproduce_mnist(reproduce_result *out, const reproduce_settings *setti
     mnist_job jobs[MAX_JOBS];
     mnist_outcome outcomes[MAX_JOBS];
     mnist_data data = {0};
-    reproduce_preset which;
-    const preset *chosen;
+    const preset *chosen = reproduce_preset_of(presets, sizeof *presets, settings, err);
     int n;
     wm_status st;
 
-    if ((st = reproduce_preset_find(&which, settings->preset, err)))
-        return st;
-    chosen = &presets[which];
+    if (!chosen)
+        return WM_EINVAL;
     n = list_jobs(chosen, settings->only, jobs);
     if (!n)
-        return reproduce_fail(err, WM_EINVAL,
-                              "--only '%.60s': gaussian, copula, flow, each alone or with -noise, "
-                              "-nce or -tre, and sensitivity are known",
-                              settings->only);
+        return WM_FAIL(err, WM_EINVAL,
+                       "--only '%.60s': gaussian, copula, flow, each alone or with -noise, "
+                       "-nce or -tre, and sensitivity are known",
+                       settings->only);
     if ((st = open_data(&data, chosen, settings, err)) ||
         (st = run_jobs(jobs, outcomes, n, chosen, &data, settings, err)))
         goto done;

@@ -15,8 +15,7 @@ typedef struct omniglot_job {
     omniglot_method method;
     int64_t side;        /* the grid is side x side characters, d = side^2 */
     const char *network; /* of g and f_k */
-    int64_t batch, iterations;
-    double lr, warmup, clip, average; /* warmup: share of the steps */
+    wm_adam_opts adam;
     int64_t valid, test; /* pairs that choose the step, and that estimate the information */
     int64_t calibration, partners; /* pairs that calibrate the bridges, and others to each */
     int64_t probe_train;  /* representations that the probes are fitted to; `test` judge them */
@@ -38,7 +37,7 @@ typedef struct omniglot_outcome {
     double seconds_judging;
 } omniglot_outcome;
 
-const char *omniglot_method_name(omniglot_method method); /* "tre", "single", "infonce" */
+extern const char *const omniglot_method_names[]; /* "tre", "single", "infonce" */
 
 /* Fits and judges; keeps model and state of training in the run folder under name, and a line of
  * metrics for each evaluation. */

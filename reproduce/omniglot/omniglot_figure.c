@@ -47,15 +47,8 @@ static void add_series(wm_panel *panel, const curve *c, const char *name, wm_col
                        bool dashed)
 {
     if (c->n)
-        wm_panel_series(panel, &(wm_series){.name = name,
-                                            .mark = WM_MARK_ERROR_BARS,
-                                            .colour = colour,
-                                            .dashed = dashed,
-                                            .n = c->n,
-                                            .x = c->x,
-                                            .y = c->y,
-                                            .lo = c->lo,
-                                            .hi = c->hi});
+        WM_PLOT(panel, c->n, c->x, c->y, name, .mark = WM_MARK_ERROR_BARS, .colour = colour,
+                .dashed = dashed, .lo = c->lo, .hi = c->hi);
 }
 
 static void information(wm_figure *f, const omniglot_job *jobs, const omniglot_outcome *o, int n)
@@ -79,13 +72,8 @@ static void information(wm_figure *f, const omniglot_job *jobs, const omniglot_o
         }
     }
     wm_panel_y_range(panel, least < 0 ? NAN : 0, NAN);
-    wm_panel_series(panel, &(wm_series){.name = "truth",
-                                        .mark = WM_MARK_LINE_POINTS,
-                                        .colour = WM_COLOUR_BLACK,
-                                        .dashed = true,
-                                        .n = truth.n,
-                                        .x = truth.x,
-                                        .y = truth.y});
+    WM_PLOT(panel, truth.n, truth.x, truth.y, "truth", .mark = WM_MARK_LINE_POINTS,
+            .colour = WM_COLOUR_BLACK, .dashed = true);
     for (int m = 0; m < OMNIGLOT_METHODS; m++) {
         curve c = {0};
 
@@ -95,13 +83,8 @@ static void information(wm_figure *f, const omniglot_job *jobs, const omniglot_o
         add_series(panel, &c, names[m], colours[m], false);
     }
     if (most.n)
-        wm_panel_series(panel, &(wm_series){.name = "most InfoNCE can say",
-                                            .mark = WM_MARK_LINE,
-                                            .colour = WM_COLOUR_GREEN,
-                                            .dashed = true,
-                                            .n = most.n,
-                                            .x = most.x,
-                                            .y = most.y});
+        WM_PLOT(panel, most.n, most.x, most.y, "most InfoNCE can say", .mark = WM_MARK_LINE,
+                .colour = WM_COLOUR_GREEN, .dashed = true);
 }
 
 static void accuracy(wm_figure *f, const omniglot_job *jobs, const omniglot_outcome *o, int n,
@@ -131,13 +114,8 @@ static void accuracy(wm_figure *f, const omniglot_job *jobs, const omniglot_outc
         char name[64];
 
         snprintf(name, sizeof name, "%s (%s)", omniglot_cited[c].name, note);
-        wm_panel_series(panel, &(wm_series){.name = name,
-                                            .mark = WM_MARK_LINE_POINTS,
-                                            .colour = cited_colours[c],
-                                            .dashed = true,
-                                            .n = OMNIGLOT_SIDES,
-                                            .x = ticks,
-                                            .y = omniglot_cited[c].accuracy});
+        WM_PLOT(panel, OMNIGLOT_SIDES, ticks, omniglot_cited[c].accuracy, name,
+                .mark = WM_MARK_LINE_POINTS, .colour = cited_colours[c], .dashed = true);
     }
     wm_panel_y_line(panel, paper_accuracy, "TRE in the paper: above");
 }

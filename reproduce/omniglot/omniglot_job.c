@@ -1,66 +1,26 @@
 /* omniglot_job.c - one row of the experiment: separable bridges are fitted to pairs of grids, the
  * mutual information is read off test pairs, and linear probes read the characters off g(u). */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "omniglot.h"
 
 enum { DRAWN_AT_ONCE = 500 }; /* grids in memory: a picture of 9 cells is 28 KB */
 
-const char *omniglot_method_name(omniglot_method method)
-{
-    static const char *const names[OMNIGLOT_METHODS] = {"tre", "single", "infonce"};
-
-    return names[method];
-}
+const char *const omniglot_method_names[] = {"tre", "single", "infonce"};
 
 /* ---- fitting ---- */
-
-typedef struct metrics {
-    const reproduce_settings *settings;
-    const char *name;
-    wm_status st; /* of the first line that could not be written */
-    wm_error err;
-} metrics;
-
-static void write_metrics(void *ctx, const wm_embed_progress *p)
-{
-    metrics *m = ctx;
-    wm_summary *line = NULL;
-    wm_status st = wm_summary_new(&line, &m->err);
-    double own = 0;
-
-    for (int64_t k = 0; k < p->n_bridges; k++)
-        own += p->bridges[k].mean_log_ratio;
-    if (!st) {
-        wm_summary_text(line, "stage", m->name);
-        wm_summary_integer(line, "step", p->step);
-        wm_summary_real(line, "train_loss", p->train_loss);
-        wm_summary_real(line, "valid_loss", p->valid_loss);
-        wm_summary_real(line, "mi", p->mi);
-        wm_summary_real(line, "mi_own_waymarks", own);
-        st = wm_run_folder_metrics(m->settings->folder, line, &m->err);
-    }
-    if (st && !m->st)
-        m->st = st;
-    wm_summary_free(line);
-}
-
-static void rewind_metrics(void *ctx, int64_t step)
-{
-    metrics *m = ctx;
-    const wm_status st = wm_run_folder_rewind(m->settings->folder, m->name, step, &m->err);
-
-    if (st && !m->st)
-        m->st = st;
-}
 
 static wm_status fit(wm_embed **out, double *seconds, const omniglot_job *job,
                      const wm_grid_pairs *pairs, const char *name, const reproduce_settings *s,
                      wm_error *err)
 {
-    metrics m = {.settings = s, .name = name};
+    const char *const stages[WM_STAGES] = {[WM_STAGE_BRIDGES] = name};
+    wm_metrics metrics = {.folder = s->folder,
+                          .stages = stages,
+                          .estimate = "mi",
+                          .per_nat = 1,
+                          .bridges = WM_METRICS_SUM};
     const char *model;
     wm_embed_info info;
     wm_embed_opts o;
@@ -68,40 +28,26 @@ static wm_status fit(wm_embed **out, double *seconds, const omniglot_job *job,
 
     wm_embed_opts_init(&o);
     o.objective = job->method == OMNIGLOT_INFONCE ? WM_EMBED_INFONCE : WM_EMBED_LOGISTIC;
-    o.bridges = job->method == OMNIGLOT_TRE ? 0 : 1; /* 0: one for each cell */
+    o.bridges = job->method == OMNIGLOT_TRE ? WM_AUTO : 1; /* not set: one for each cell */
     o.network = job->network;
-    o.batch = job->batch;
-    o.iterations = job->iterations;
-    o.lr = job->lr;
-    o.warmup = (int64_t)(job->warmup * (double)job->iterations);
-    o.clip = job->clip;
-    o.average = job->average;
+    o.adam = job->adam;
     o.valid = job->valid;
-    o.seed = s->seed;
-    o.time_limit = s->time_limit;
-    o.checkpoint_seconds = s->checkpoint_seconds;
-    o.resume = s->resume;
-    o.sink = s->sink;
-    o.stop = s->stop;
-    o.on_eval = s->folder ? write_metrics : NULL;
-    o.on_resume = s->folder ? rewind_metrics : NULL;
-    o.ctx = &m;
-    if ((st = reproduce_path(&o.checkpoint, name, "-state.safetensors", s, err)) ||
+    o.control = s->control;
+    o.control.on_eval = wm_metrics_eval;
+    o.control.ctx = &metrics;
+    if ((st = reproduce_path(&o.control.checkpoint, name, "-state.safetensors", s, err)) ||
         (st = reproduce_path(&model, name, ".safetensors", s, err)))
         return st;
-    if (s->resume && reproduce_has(model)) { /* fitted before the run was stopped */
-        *seconds = NAN;                      /* which a model does not tell */
+    if (s->control.resume && reproduce_has(model)) { /* fitted before the run was stopped */
+        *seconds = NAN;                              /* which a model does not tell */
         return wm_embed_load(out, model, err);
     }
     if ((st = wm_embed_fit_grid(out, pairs, &o, err)))
         return st;
-    if (s->stop && *s->stop) /* the checkpoint has it: --resume goes on */
-        return reproduce_fail(err, WM_EINTERRUPTED, "stopped while fitting %s", name);
-    if (m.st) {
-        if (err)
-            *err = m.err;
-        return m.st;
-    }
+    if (s->control.stop && *s->control.stop) /* the checkpoint has it: --resume goes on */
+        return WM_FAIL(err, WM_EINTERRUPTED, "stopped while fitting %s", name);
+    if ((st = wm_metrics_done(&metrics, err)))
+        return st;
     wm_embed_get_info(*out, &info);
     *seconds = info.seconds;
     return model ? wm_embed_save(*out, model, err) : WM_OK;
@@ -123,7 +69,7 @@ static wm_status represent(const wm_embed *e, const wm_grid_pairs *pairs, wm_spl
 
     wm_embed_get_info(e, &info);
     if (!u || !z)
-        st = reproduce_fail(err, WM_ENOMEM, "%d grids", DRAWN_AT_ONCE);
+        st = WM_FAIL(err, WM_ENOMEM, "%d grids", DRAWN_AT_ONCE);
     for (int64_t at = 0; !st && at < n; at += DRAWN_AT_ONCE) {
         const int64_t take = n - at < DRAWN_AT_ONCE ? n - at : DRAWN_AT_ONCE;
 
@@ -148,7 +94,7 @@ static wm_status draw_pairs(wm_pair_rows *out, float *owned[2], const wm_grid_pa
         owned[side] = malloc(sizeof *owned[side] * (size_t)(n * pixels));
     *out = (wm_pair_rows){.n = n, .dim_u = pixels, .dim_v = pixels, .u = owned[0], .v = owned[1]};
     if (!owned[0] || !owned[1])
-        return reproduce_fail(err, WM_ENOMEM, "%lld pairs of grids", (long long)n);
+        return WM_FAIL(err, WM_ENOMEM, "%lld pairs of grids", (long long)n);
     return wm_grid_pairs_draw(pairs, split, first, n, owned[0], owned[1], NULL, err);
 }
 
@@ -169,7 +115,8 @@ static wm_status judge_information(omniglot_outcome *out, const wm_embed *e,
         goto done;
     if (!(st = draw_pairs(&held_out, owned[1], pairs, WM_SPLIT_VALID, 2 * job->valid,
                           job->calibration, err)))
-        st = wm_embed_mi_calibrated(e, &held_out, job->partners, &test, s->sink, &out->mi, err);
+        st = wm_embed_mi_calibrated(e, &held_out, job->partners, &test, s->control.sink, &out->mi,
+                                    err);
 done:
     for (int i = 0; i < 4; i++)
         free(owned[i / 2][i % 2]);
@@ -192,12 +139,11 @@ static wm_status judge_probes(omniglot_outcome *out, const wm_embed *e, const wm
 
     wm_probe_opts_init(&o);
     o.iterations = job->probe_passes;
-    o.sink = s->sink;
-    o.stop = s->stop;
+    o.control = s->control;
     for (int64_t c = 0; c < cells; c++)
         classes[c] = wm_alphabets_size(alphabets, c);
     if (!g || !labels)
-        st = reproduce_fail(err, WM_ENOMEM, "%lld representations", (long long)most);
+        st = WM_FAIL(err, WM_ENOMEM, "%lld representations", (long long)most);
     if (st || (st = represent(e, pairs, WM_SPLIT_TRAIN, job->probe_train, g, labels, err)) ||
         (st = wm_probe_fit(&probe, job->probe_train, features, g, cells, labels, classes, &o,
                            err)) ||
@@ -231,11 +177,11 @@ wm_status omniglot_run(omniglot_outcome *out, const omniglot_job *job,
     wm_grid_pairs_opts_init(&grid);
     grid.rows = grid.columns = job->side;
     grid.held_out = job->held_out;
-    grid.seed = s->seed;
+    grid.seed = s->control.seed;
     if ((st = wm_grid_pairs_new(&pairs, alphabets, &grid, err)) ||
         (st = fit(&e, &out->seconds, job, pairs, name, s, err)))
         goto done;
-    started = reproduce_clock(NULL);
+    started = wm_clock(NULL);
     wm_embed_get_info(e, &out->info);
     out->truth = wm_grid_pairs_mi(pairs);
     for (int64_t k = 0; k < out->info.bridges; k++)
@@ -243,7 +189,7 @@ wm_status omniglot_run(omniglot_outcome *out, const omniglot_job *job,
     if ((st = judge_information(out, e, pairs, job, s, err)) ||
         (st = judge_probes(out, e, pairs, alphabets, job, s, err)))
         goto done;
-    out->seconds_judging = reproduce_clock(NULL) - started;
+    out->seconds_judging = wm_clock(NULL) - started;
 done:
     wm_embed_free(e);
     wm_grid_pairs_free(pairs);

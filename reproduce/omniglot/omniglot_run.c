@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "omniglot_figure.h"
@@ -32,66 +31,33 @@ typedef struct preset {
 static const int64_t small_alphabets[OMNIGLOT_MAX_CELLS] = {3, 3, 2, 2, 2, 2, 2, 2, 2};
 
 static const preset presets[REPRODUCE_PRESETS] = {
-    [REPRODUCE_SMOKE] = {.sides = 2,
+    [REPRODUCE_SMOKE] =
+        REPRODUCE_PRESET(.sides = 2,
                          .network = {"stem 5/3 8, 8 down, dense 16",
                                      "stem 5/3 8, 8 down, dense 16, cells 2x2, join 16"},
-                         .pairs = 32,
-                         .infonce_pairs = 32,
-                         .iterations = {40, 40},
-                         .baseline_iterations = {40, 40},
-                         .lr = 3e-3,
-                         .warmup = 0.05,
-                         .average = 0.9,
-                         .valid = 64,
-                         .calibration = 100,
-                         .passes = 8,
-                         .test = 200,
-                         .probe_train = 300,
-                         .probe_passes = 50,
-                         .drawings = 4,
-                         .held_out = 1,
-                         .sizes = small_alphabets,
-                         .mi_limit = {2, 2, 2},
-                         .probe_limit = 1},
-    [REPRODUCE_LAPTOP] = {.sides = 3,
-                          .network = {LAPTOP_CELL ", cells 1x1", LAPTOP_CELL ", cells 2x2",
-                                      LAPTOP_CELL ", cells 3x3"},
-                          .pairs = 32,
-                          .infonce_pairs = 64,
-                          .iterations = {10000, 16000, 20000},
-                          .baseline_iterations = {10000, 5000, 5000},
-                          .lr = 2e-3,
-                          .warmup = 0.1,
-                          .clip = 0.1,
-                          .average = 0.999,
-                          .valid = 1000,
-                          .calibration = 2000,
-                          .passes = 54,
-                          .test = 5000,
-                          .probe_train = 10000,
-                          .probe_passes = 300,
-                          .held_out = 4,
-                          .mi_limit = {0.03, 0.05, 0.10},
-                          .probe_limit = 0.03},
-    [REPRODUCE_PAPER] = {.sides = 3,
-                         .network = {"stem 5/3 32, 32 down, 32, 64 down, 64, 64 down, 64, max, "
-                                     "dense 300",
-                                     "stem 5/3 64, 64 down, 64, 128 down, 128, 128 down, 128, "
-                                     "max, dense 600",
-                                     "stem 5/3 96, 96 down, 96, 192 down, 192, 192 down, 192, "
-                                     "max, dense 900"},
-                         .batch = 512,
-                         .iterations = {200000, 200000, 200000},
-                         .baseline_iterations = {200000, 200000, 200000},
-                         .lr = 1e-4,
-                         .valid = 10000,
-                         .calibration = 5000,
-                         .passes = 144,
-                         .test = 10000,
-                         .probe_train = 50000,
-                         .probe_passes = 10000,
-                         .mi_limit = {0.03, 0.05, 0.10},
-                         .probe_limit = 0.03},
+                         .pairs = 32, .infonce_pairs = 32, .iterations = {40, 40},
+                         .baseline_iterations = {40, 40}, .lr = 3e-3, .warmup = 0.05,
+                         .average = 0.9, .valid = 64, .calibration = 100, .passes = 8, .test = 200,
+                         .probe_train = 300, .probe_passes = 50, .drawings = 4, .held_out = 1,
+                         .sizes = small_alphabets, .mi_limit = {2, 2, 2}, .probe_limit = 1),
+    [REPRODUCE_LAPTOP] =
+        REPRODUCE_PRESET(.sides = 3,
+                         .network = {LAPTOP_CELL ", cells 1x1", LAPTOP_CELL ", cells 2x2",
+                                     LAPTOP_CELL ", cells 3x3"},
+                         .pairs = 32, .infonce_pairs = 64, .iterations = {10000, 16000, 20000},
+                         .baseline_iterations = {10000, 5000, 5000}, .lr = 2e-3, .warmup = 0.1,
+                         .clip = 0.1, .average = 0.999, .valid = 1000, .calibration = 2000,
+                         .passes = 54, .test = 5000, .probe_train = 10000, .probe_passes = 300,
+                         .held_out = 4, .mi_limit = {0.03, 0.05, 0.10}, .probe_limit = 0.03),
+    [REPRODUCE_PAPER] = REPRODUCE_PRESET(
+            .sides = 3,
+            .network = {"stem 5/3 32, 32 down, 32, 64 down, 64, 64 down, 64, max, dense 300",
+                        "stem 5/3 64, 64 down, 64, 128 down, 128, 128 down, 128, max, dense 600",
+                        "stem 5/3 96, 96 down, 96, 192 down, 192, 192 down, 192, max, dense 900"},
+            .batch = 512, .iterations = {200000, 200000, 200000},
+            .baseline_iterations = {200000, 200000, 200000}, .lr = 1e-4, .valid = 10000,
+            .calibration = 5000, .passes = 144, .test = 10000, .probe_train = 50000,
+            .probe_passes = 10000, .mi_limit = {0.03, 0.05, 0.10}, .probe_limit = 0.03),
 };
 
 /* ---- the rows ---- */
@@ -101,35 +67,36 @@ static omniglot_job job_of(const preset *p, omniglot_method method, int64_t side
     const int64_t waymarks = method == OMNIGLOT_TRE ? side * side + 1 : 2;
     const int64_t pairs = method == OMNIGLOT_INFONCE ? p->infonce_pairs : p->pairs;
 
-    return (omniglot_job){.method = method,
-                          .side = side,
-                          .network = p->network[side - 1],
-                          .batch = p->batch ? p->batch : pairs * waymarks,
-                          .iterations = method == OMNIGLOT_TRE ? p->iterations[side - 1]
-                                                               : p->baseline_iterations[side - 1],
-                          .lr = p->lr,
-                          .warmup = p->warmup,
-                          .clip = p->clip,
-                          .average = p->average,
-                          .valid = p->valid,
-                          .calibration = p->calibration,
-                          .partners = p->passes / (waymarks - 1),
-                          .test = p->test,
-                          .probe_train = p->probe_train,
-                          .probe_passes = p->probe_passes,
-                          .held_out = p->held_out};
+    const int64_t iterations =
+        method == OMNIGLOT_TRE ? p->iterations[side - 1] : p->baseline_iterations[side - 1];
+    omniglot_job j = {
+        .method = method,
+        .side = side,
+        .network = p->network[side - 1],
+        .adam = WM_ADAM(iterations, p->batch ? p->batch : pairs * waymarks, p->lr, p->average),
+        .valid = p->valid,
+        .calibration = p->calibration,
+        .partners = p->passes / (waymarks - 1),
+        .test = p->test,
+        .probe_train = p->probe_train,
+        .probe_passes = p->probe_passes,
+        .held_out = p->held_out};
+
+    j.adam.warmup = (int64_t)(p->warmup * (double)iterations);
+    j.adam.clip = p->clip;
+    return j;
 }
 
 static void job_name(const omniglot_job *j, char *name, size_t size)
 {
-    snprintf(name, size, "%s-%" PRId64, omniglot_method_name(j->method), j->side * j->side);
+    snprintf(name, size, "%s-%" PRId64, omniglot_method_names[j->method], j->side * j->side);
 }
 
 /* Whether a word of --only means this row: "tre", "9" or "tre-9". */
 static bool word_means(const char *word, size_t n, const omniglot_job *j)
 {
     char name[32], dim[24];
-    const char *const forms[] = {omniglot_method_name(j->method), dim, name};
+    const char *const forms[] = {omniglot_method_names[j->method], dim, name};
 
     snprintf(dim, sizeof dim, "%" PRId64, j->side * j->side);
     job_name(j, name, sizeof name);
@@ -158,17 +125,17 @@ static wm_status list_jobs(const preset *p, const char *only, omniglot_job *jobs
             if (word_means(word, len, &all[i]))
                 any = wanted[i] = true;
         if (!any)
-            return reproduce_fail(err, WM_EINVAL,
-                                  "--only '%.60s': tre, single and infonce are known, 1 to %d "
-                                  "characters that are a square, and both as in tre-4",
-                                  only, p->sides * p->sides);
+            return WM_FAIL(err, WM_EINVAL,
+                           "--only '%.60s': tre, single and infonce are known, 1 to %d "
+                           "characters that are a square, and both as in tre-4",
+                           only, p->sides * p->sides);
         word += len + (word[len] == ',');
     }
     *n = 0;
     for (int i = 0; i < n_all; i++)
         if (!only || wanted[i])
             jobs[(*n)++] = all[i];
-    return *n ? WM_OK : reproduce_fail(err, WM_EINVAL, "--only names no row");
+    return *n ? WM_OK : WM_FAIL(err, WM_EINVAL, "--only names no row");
 }
 
 static wm_status open_alphabets(wm_alphabets **out, const preset *p, const reproduce_settings *s,
@@ -176,7 +143,8 @@ static wm_status open_alphabets(wm_alphabets **out, const preset *p, const repro
 {
     if (s->data)
         return wm_alphabets_open(out, s->data, "background", err);
-    return wm_alphabets_open_glyphs(out, p->sizes, OMNIGLOT_MAX_CELLS, p->drawings, s->seed, err);
+    return wm_alphabets_open_glyphs(out, p->sizes, OMNIGLOT_MAX_CELLS, p->drawings, s->control.seed,
+                                    err);
 }
 
 /* ---- results ---- */
@@ -190,61 +158,50 @@ static void add_row(wm_summary *s, const omniglot_job *j, const omniglot_outcome
 {
     wm_summary *row = wm_summary_row(s, "rows");
 
-    wm_summary_text(row, "method", omniglot_method_name(j->method));
-    wm_summary_integer(row, "dim", j->side * j->side);
-    wm_summary_real(row, "mi", o->mi.value);
-    wm_summary_real(row, "mi_se", o->mi.se);
-    wm_summary_real(row, "mi_scores", o->mi_scores.value);
-    wm_summary_real(row, "mi_scores_se", o->mi_scores.se);
-    wm_summary_real(row, "mi_own_waymarks", o->mi_own);
-    wm_summary_real(row, "truth", o->truth);
-    wm_summary_real(row, "probe_accuracy", o->probe.value);
+    WM_PUT(row, WM_TEXT("method", omniglot_method_names[j->method]),
+           WM_INTEGER("dim", j->side * j->side), WM_REAL("mi", o->mi.value),
+           WM_REAL("mi_se", o->mi.se), WM_REAL("mi_scores", o->mi_scores.value),
+           WM_REAL("mi_scores_se", o->mi_scores.se), WM_REAL("mi_own_waymarks", o->mi_own),
+           WM_REAL("truth", o->truth), WM_REAL("probe_accuracy", o->probe.value));
     wm_summary_reals(row, "probe_accuracy_ci95", (const double[]){o->probe.lo, o->probe.hi}, 2);
-    wm_summary_real(row, "probe_accuracy_worst_cell", o->worst_cell);
-    wm_summary_real(row, "probe_accuracy_unseen", unseen_of(o));
-    wm_summary_real(row, "most",
-                    j->method == OMNIGLOT_INFONCE ? log((double)o->info.batch_pairs) : NAN);
-    wm_summary_integer(row, "bridges", o->info.bridges);
-    wm_summary_integer(row, "parameters", o->info.parameters);
-    wm_summary_integer(row, "batch", j->batch);
-    wm_summary_integer(row, "steps", o->info.steps);
-    wm_summary_integer(row, "best_step", o->info.best_step);
-    wm_summary_text(row, "network", j->network);
-    wm_summary_real(row, "seconds", o->seconds);
-    wm_summary_real(row, "seconds_judging", o->seconds_judging);
-    wm_summary_bool(row, "finished", o->info.finished);
+    WM_PUT(row, WM_REAL("probe_accuracy_worst_cell", o->worst_cell),
+           WM_REAL("probe_accuracy_unseen", unseen_of(o)),
+           WM_REAL("most", j->method == OMNIGLOT_INFONCE ? log((double)o->info.batch_pairs) : NAN),
+           WM_INTEGER("bridges", o->info.bridges), WM_INTEGER("parameters", o->info.parameters),
+           WM_INTEGER("batch", j->adam.batch), WM_INTEGER("steps", o->info.steps),
+           WM_INTEGER("best_step", o->info.best_step), WM_TEXT("network", j->network),
+           WM_REAL("seconds", o->seconds), WM_REAL("seconds_judging", o->seconds_judging),
+           WM_BOOL("finished", o->info.finished));
 }
 
-static void percent_cell(wm_table *t, double x)
+static void percent_cell(wm_text_table *t, double x)
 {
     char text[32] = "";
 
     if (!isnan(x))
         snprintf(text, sizeof text, "%.1f", 100 * x);
-    wm_table_text(t, text);
+    wm_text_table_text(t, text);
 }
 
 /* note: what is said of the accuracies of others. */
-static wm_status fill_table(wm_table **out, const omniglot_job *jobs, const omniglot_outcome *o,
-                            int n, const char *note, wm_error *err)
+static wm_status fill_table(wm_text_table **out, const omniglot_job *jobs,
+                            const omniglot_outcome *o, int n, const char *note, wm_error *err)
 {
-    static const char *const heads[] = {"d",         "method",  "MI (nats)", "truth",  "% of it",
-                                        "by scores", "probe %", "unseen %",  "seconds"};
-    wm_status st = wm_table_new(out, "Pairs of grids of d characters", err);
+    wm_status st = wm_text_table_new(out, "Pairs of grids of d characters", err);
 
     if (st)
         return st;
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        wm_table_column(*out, heads[i], i == 1 ? WM_ALIGN_LEFT : WM_ALIGN_RIGHT);
+    wm_text_table_columns(*out,
+                          "d|<method|MI (nats)|truth|% of it|by scores|probe %|unseen %|seconds");
     for (int i = 0; i < n; i++) {
         if (i && jobs[i].side != jobs[i - 1].side)
-            wm_table_rule(*out);
-        wm_table_integer(*out, jobs[i].side * jobs[i].side);
-        wm_table_text(*out, omniglot_method_name(jobs[i].method));
-        wm_table_real_se(*out, o[i].mi.value, o[i].mi.se, 2);
-        wm_table_real(*out, o[i].truth, 2);
+            wm_text_table_rule(*out);
+        wm_text_table_integer(*out, jobs[i].side * jobs[i].side);
+        wm_text_table_text(*out, omniglot_method_names[jobs[i].method]);
+        wm_text_table_real_se(*out, o[i].mi.value, o[i].mi.se, 2);
+        wm_text_table_real(*out, o[i].truth, 2);
         percent_cell(*out, o[i].mi.value / o[i].truth);
-        wm_table_real(*out, o[i].mi_scores.value, 2);
+        wm_text_table_real(*out, o[i].mi_scores.value, 2);
         percent_cell(*out, o[i].probe.value);
         percent_cell(*out, unseen_of(&o[i]));
         reproduce_cell(*out, o[i].seconds, 0);
@@ -254,13 +211,13 @@ static wm_status fill_table(wm_table **out, const omniglot_job *jobs, const omni
             char name[48];
 
             snprintf(name, sizeof name, "%s (%s)", omniglot_cited[c].name, note);
-            wm_table_integer(*out, jobs[i].side * jobs[i].side);
-            wm_table_text(*out, name);
+            wm_text_table_integer(*out, jobs[i].side * jobs[i].side);
+            wm_text_table_text(*out, name);
             for (int k = 0; k < 4; k++)
-                wm_table_text(*out, "");
+                wm_text_table_text(*out, "");
             percent_cell(*out, omniglot_cited[c].accuracy[jobs[i].side - 1]);
-            wm_table_text(*out, "");
-            wm_table_text(*out, "");
+            wm_text_table_text(*out, "");
+            wm_text_table_text(*out, "");
         }
     }
     return WM_OK;
@@ -294,14 +251,12 @@ wm_status reproduce_omniglot(reproduce_result *out, const reproduce_settings *se
     omniglot_job jobs[MAX_JOBS];
     omniglot_outcome outcomes[MAX_JOBS];
     wm_alphabets *alphabets = NULL;
-    const preset *p;
-    reproduce_preset which;
+    const preset *p = reproduce_preset_of(presets, sizeof *presets, settings, err);
     int n;
     wm_status st;
 
-    if ((st = reproduce_preset_find(&which, settings->preset, err)))
-        return st;
-    p = &presets[which];
+    if (!p)
+        return WM_EINVAL;
     if ((st = list_jobs(p, settings->only, jobs, &n, err)) ||
         (st = open_alphabets(&alphabets, p, settings, err)))
         return st;
@@ -309,7 +264,7 @@ wm_status reproduce_omniglot(reproduce_result *out, const reproduce_settings *se
         char name[32];
 
         job_name(&jobs[i], name, sizeof name);
-        reproduce_announce(settings->sink, i, n, name);
+        reproduce_announce(settings->control.sink, i, n, name);
         if (i && jobs[i].side == 1 && jobs[i].method == OMNIGLOT_SINGLE &&
             jobs[i - 1].method == OMNIGLOT_TRE) /* one cell, one bridge: the same fit */
             outcomes[i] = outcomes[i - 1];

@@ -14,6 +14,7 @@
 #include "bridge1d.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "../experiment.h"
@@ -42,39 +43,38 @@ typedef struct sides {
  * thetas that matter that is most of them, and half of the work. */
 #define NOTHING (-80.0)
 
+/* What one sample adds to N, or else to D, where z is large if the bridge errs. */
+static double value(peaked_loss loss, double z, bool numerator)
+{
+    if (loss == PEAKED_LOGISTIC)
+        return softplus(z);
+    if (loss == PEAKED_NWJ)
+        return numerator ? z : exp(z);
+    return 0.5 * sigmoid(z) * sigmoid(z);
+}
+
+/* And to the absolute values of their slopes. */
+static double slope(peaked_loss loss, double u, double z, bool numerator)
+{
+    const double t = sigmoid(z);
+
+    if (loss == PEAKED_LOGISTIC)
+        return u * t;
+    if (loss == PEAKED_NWJ)
+        return numerator ? u : u * exp(z);
+    return u * t * t * sigmoid(-z); /* not 1 - t, which cancels */
+}
+
 static sides values(peaked_loss loss, const peaked_bridge *b, double theta)
 {
     const double w = exp(2 * theta), c = b->c;
     sides s = {0};
 
-    for (int64_t i = 0; i < b->n; i++) {
-        const double z = w * b->p[i] - c; /* large where the bridge errs, here and below */
-
-        if (loss == PEAKED_LOGISTIC) {
-            s.n += softplus(z);
-        } else if (loss == PEAKED_NWJ) {
-            s.n += z;
-        } else {
-            const double t = sigmoid(z);
-
-            s.n += 0.5 * t * t;
-        }
-    }
-    for (int64_t i = 0; i < b->n; i++) {
-        const double z = c - w * b->q[i];
-
-        if (z < NOTHING)
-            continue;
-        if (loss == PEAKED_LOGISTIC) {
-            s.d += softplus(z);
-        } else if (loss == PEAKED_NWJ) {
-            s.d += exp(z);
-        } else {
-            const double t = sigmoid(z);
-
-            s.d += 0.5 * t * t;
-        }
-    }
+    for (int64_t i = 0; i < b->n; i++)
+        s.n += value(loss, w * b->p[i] - c, true);
+    for (int64_t i = 0; i < b->n; i++)
+        if (c - w * b->q[i] >= NOTHING)
+            s.d += value(loss, c - w * b->q[i], false);
     s.n = s.n / (double)b->n - (loss == PEAKED_NWJ);
     s.d /= (double)b->n;
     return s;
@@ -85,34 +85,11 @@ static sides slopes(peaked_loss loss, const peaked_bridge *b, double theta)
     const double w = exp(2 * theta), c = b->c;
     sides s = {0};
 
-    for (int64_t i = 0; i < b->n; i++) {
-        const double u = b->p[i], z = w * u - c;
-
-        if (loss == PEAKED_LOGISTIC) {
-            s.dn += u * sigmoid(z);
-        } else if (loss == PEAKED_NWJ) {
-            s.dn += u;
-        } else {
-            const double t = sigmoid(z);
-
-            s.dn += u * t * t * sigmoid(-z); /* not 1 - t, which cancels */
-        }
-    }
-    for (int64_t i = 0; i < b->n; i++) {
-        const double u = b->q[i], z = c - w * u;
-
-        if (z < NOTHING)
-            continue;
-        if (loss == PEAKED_LOGISTIC) {
-            s.dd += u * sigmoid(z);
-        } else if (loss == PEAKED_NWJ) {
-            s.dd += u * exp(z);
-        } else {
-            const double t = sigmoid(z);
-
-            s.dd += u * t * t * sigmoid(-z);
-        }
-    }
+    for (int64_t i = 0; i < b->n; i++)
+        s.dn += slope(loss, b->p[i], w * b->p[i] - c, true);
+    for (int64_t i = 0; i < b->n; i++)
+        if (c - w * b->q[i] >= NOTHING)
+            s.dd += slope(loss, b->q[i], c - w * b->q[i], false);
     return s;
 }
 
@@ -209,7 +186,7 @@ static wm_status global(double *theta, peaked_loss loss, const peaked_bridge *b,
     wm_status st = WM_OK;
 
     if (!list)
-        return reproduce_fail(err, WM_ENOMEM, "out of memory: intervals of theta");
+        return WM_FAIL(err, WM_ENOMEM, "out of memory: intervals of theta");
     list[0] = (interval){.lo = best, .hi = node_at(loss, b, hi)};
     keep_best(&best, list[0].hi);
     for (double width = hi - lo; width > deep; width *= 0.5) {
@@ -223,7 +200,7 @@ static wm_status global(double *theta, peaked_loss loss, const peaked_bridge *b,
         }
         halves = malloc((size_t)(2 * count) * sizeof *halves);
         if (!halves) {
-            st = reproduce_fail(err, WM_ENOMEM, "out of memory: intervals of theta");
+            st = WM_FAIL(err, WM_ENOMEM, "out of memory: intervals of theta");
             goto done;
         }
         for (int64_t i = 0; i < count; i++) {
@@ -252,14 +229,14 @@ static wm_status range(const peaked_bridge *b, double *least, double *most, wm_e
         const double u = i < b->n ? b->p[i] : b->q[i - b->n];
 
         if (!isfinite(u) || u < 0)
-            return reproduce_fail(err, WM_EINVAL, "a squared sample is not finite");
+            return WM_FAIL(err, WM_EINVAL, "a squared sample is not finite");
         if (u > 0 && u < *least)
             *least = u;
         if (u > *most)
             *most = u;
     }
     if (!(*most > 0))
-        return reproduce_fail(err, WM_EINVAL, "no sample differs from 0");
+        return WM_FAIL(err, WM_EINVAL, "no sample differs from 0");
     return WM_OK;
 }
 
@@ -270,7 +247,7 @@ wm_status peaked_minimise(double *theta, peaked_loss loss, const peaked_bridge *
 
     *theta = NAN;
     if (b->n < 1)
-        return reproduce_fail(err, WM_EINVAL, "a bridge needs at least one sample of each side");
+        return WM_FAIL(err, WM_EINVAL, "a bridge needs at least one sample of each side");
     if ((st = range(b, &least, &most, err)))
         return st;
     lo = 0.5 * log(1e-6 / most);

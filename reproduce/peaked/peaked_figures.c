@@ -27,9 +27,7 @@ static void upright(wm_panel *panel, const char *name, wm_colour colour, double 
 {
     const double xs[] = {x, x}, ys[] = {lo, hi};
 
-    wm_panel_series(
-        panel,
-        &(wm_series){.name = name, .colour = colour, .dashed = true, .n = 2, .x = xs, .y = ys});
+    WM_PLOT(panel, 2, xs, ys, name, .colour = colour, .dashed = true);
 }
 
 /* Densities and ratio on log-log axes, as the left of the paper's figure 1. */
@@ -50,16 +48,9 @@ static void density_panel(wm_figure *figure)
     }
     wm_panel_axes(panel, "x", "density", WM_LOG_X | WM_LOG_Y);
     wm_panel_y_range(panel, 1e-12, 1e8);
-    wm_panel_series(
-        panel, &(wm_series){.name = "p", .colour = WM_COLOUR_BLUE, .n = DENSITY, .x = x, .y = p});
-    wm_panel_series(
-        panel, &(wm_series){.name = "q", .colour = WM_COLOUR_ORANGE, .n = DENSITY, .x = x, .y = q});
-    wm_panel_series(panel, &(wm_series){.name = "p / q",
-                                        .colour = WM_COLOUR_GREEN,
-                                        .dashed = true,
-                                        .n = DENSITY,
-                                        .x = x,
-                                        .y = r});
+    WM_PLOT(panel, DENSITY, x, p, "p", .colour = WM_COLOUR_BLUE);
+    WM_PLOT(panel, DENSITY, x, q, "q", .colour = WM_COLOUR_ORANGE);
+    WM_PLOT(panel, DENSITY, x, r, "p / q", .colour = WM_COLOUR_GREEN, .dashed = true);
     wm_panel_legend(panel, WM_LEGEND_BOTTOM_LEFT);
 }
 
@@ -85,10 +76,7 @@ static void curve_panel(wm_figure *figure, const char *title, peaked_loss loss,
     wm_panel_axes(panel, "theta", "loss", 0);
     wm_panel_x_range(panel, from, to);
     wm_panel_y_range(panel, low, high);
-    wm_panel_series(
-        panel,
-        &(wm_series){
-            .name = "finite-sample loss", .colour = WM_COLOUR_BLUE, .n = CURVE, .x = x, .y = y});
+    WM_PLOT(panel, CURVE, x, y, "finite-sample loss", .colour = WM_COLOUR_BLUE);
     upright(panel, "true theta", WM_COLOUR_BLACK, truth, low, high);
     upright(panel, "minimiser", WM_COLOUR_SKY, found, low, high);
     if (isfinite(telescope))
@@ -111,7 +99,7 @@ static wm_status curves(reproduce_result *out, peaked_loss loss, int64_t n, uint
     wm_status st;
 
     if (!u1 || !u4) {
-        st = reproduce_fail(err, WM_ENOMEM, "out of memory: waymarks of %" PRId64 " samples", n);
+        st = WM_FAIL(err, WM_ENOMEM, "out of memory: waymarks of %" PRId64 " samples", n);
         goto done;
     }
     if ((st = peaked_chain_make(&single, 0, err)) || (st = peaked_chain_make(&chain, 7, err)) ||
@@ -163,14 +151,8 @@ static void efficiency_line(wm_panel *panel, const char *name, wm_colour colour,
         lo[s] = fmax(y[s] - bar, 0.2 * y[s]); /* the axis is logarithmic */
         hi[s] = y[s] + bar;
     }
-    wm_panel_series(panel, &(wm_series){.name = name,
-                                        .mark = WM_MARK_ERROR_BARS,
-                                        .colour = colour,
-                                        .n = r->n_sizes,
-                                        .x = x,
-                                        .y = y,
-                                        .lo = lo,
-                                        .hi = hi});
+    WM_PLOT(panel, r->n_sizes, x, y, name, .mark = WM_MARK_ERROR_BARS, .colour = colour, .lo = lo,
+            .hi = hi);
 }
 
 /* Figure 2 and the appendix's: error against sample size. */
@@ -220,10 +202,7 @@ static wm_status spacing(reproduce_result *out, const peaked_results *r, wm_erro
                 y[p - 1] = r->cell[loss][s][p].mean;
             }
             snprintf(name, sizeof name, "n = %" PRId64, r->sizes[s]);
-            wm_panel_series(
-                panel,
-                &(wm_series){
-                    .name = name, .mark = WM_MARK_LINE_POINTS, .n = PEAKED_POWERS, .x = x, .y = y});
+            WM_PLOT(panel, PEAKED_POWERS, x, y, name, .mark = WM_MARK_LINE_POINTS);
         }
     }
     return WM_OK;

@@ -24,6 +24,7 @@
 #include <omp.h>
 
 #include "waymark/data.h"
+#include "waymark/generators.h"
 #include "waymark/waymarks.h"
 
 typedef struct preset {
@@ -152,7 +153,7 @@ static wm_status fit(outcome *out, int method, uint64_t seed, int64_t n, int64_t
         return st;
     u = malloc((size_t)((chain.bridges + 1) * n) * sizeof *u);
     if (!u)
-        return reproduce_fail(err, WM_ENOMEM, "out of memory: waymarks of %" PRId64 " samples", n);
+        return WM_FAIL(err, WM_ENOMEM, "out of memory: waymarks of %" PRId64 " samples", n);
     if ((st = peaked_squares(&chain, seed, n, repeat, u, err)))
         goto done;
     for (int loss = 0; loss < PEAKED_LOSSES; loss++) {
@@ -190,8 +191,7 @@ static wm_status hold_out(outcome *out, uint64_t seed, int64_t n, int64_t repeat
  * progress is told and Ctrl-C is seen between them; each writes its own place, so that threads do
  * not matter. */
 static wm_status run_size(outcome *out, const reproduce_settings *settings, int64_t n,
-                          int64_t repeats, reproduce_progress *progress, int64_t *done,
-                          wm_error *err)
+                          int64_t repeats, wm_task *progress, int64_t *done, wm_error *err)
 {
     const int64_t tasks = repeats * PEAKED_METHODS, round = 4 * omp_get_max_threads();
     wm_error *errors = calloc((size_t)round, sizeof *errors);
@@ -199,7 +199,7 @@ static wm_status run_size(outcome *out, const reproduce_settings *settings, int6
     wm_status st = WM_OK;
 
     if (!errors)
-        return reproduce_fail(err, WM_ENOMEM, "out of memory: error records");
+        return WM_FAIL(err, WM_ENOMEM, "out of memory: error records");
     snprintf(message, sizeof message, "n = %" PRId64, n);
     for (int64_t first = 0; first < tasks && !st; first += round) {
         const int64_t count = tasks - first < round ? tasks - first : round;
@@ -209,17 +209,19 @@ static wm_status run_size(outcome *out, const reproduce_settings *settings, int6
             const int64_t repeat = (first + i) / PEAKED_METHODS;
             const int method = (int)((first + i) % PEAKED_METHODS);
 
-            errors[i].code = fit(&out[repeat], method, settings->seed, n, repeat, &errors[i]);
+            errors[i].code =
+                fit(&out[repeat], method, settings->control.seed, n, repeat, &errors[i]);
             if (!errors[i].code && method == 0)
-                errors[i].code = hold_out(&out[repeat], settings->seed, n, repeat, &errors[i]);
+                errors[i].code =
+                    hold_out(&out[repeat], settings->control.seed, n, repeat, &errors[i]);
         }
         for (int64_t i = 0; i < count && !st; i++)
             if ((st = errors[i].code) && err)
                 *err = errors[i];
-        if (!st && settings->stop && *settings->stop)
-            st = reproduce_fail(err, WM_EINTERRUPTED, "at n = %" PRId64, n);
+        if (!st && settings->control.stop && *settings->control.stop)
+            st = WM_FAIL(err, WM_EINTERRUPTED, "at n = %" PRId64, n);
         *done += count * n;
-        reproduce_progress_update(progress, *done, message);
+        wm_task_update(progress, *done, "%s", message);
     }
     free(errors);
     return st;
@@ -266,7 +268,7 @@ static wm_status summarise(peaked_results *r, int64_t s, const outcome *out, wm_
     assert(count > 0); /* every preset repeats */
     error = malloc((size_t)count * sizeof *error);
     if (!error)
-        return reproduce_fail(err, WM_ENOMEM, "out of memory: %" PRId64 " errors", count);
+        return WM_FAIL(err, WM_ENOMEM, "out of memory: %" PRId64 " errors", count);
     for (int loss = 0; loss < PEAKED_LOSSES; loss++) {
         for (int method = 0; method < PEAKED_METHODS; method++) {
             for (int64_t i = 0; i < count; i++)
@@ -292,18 +294,16 @@ static void add_row(wm_summary *summary, const peaked_results *r, int loss, int6
 {
     wm_summary *row = wm_summary_row(summary, "rows");
 
-    wm_summary_text(row, "loss", peaked_loss_names[loss]);
-    wm_summary_text(row, "method", method == 0 ? "single" : "tre");
-    wm_summary_integer(row, "n", r->sizes[s]);
+    WM_PUT(row, WM_TEXT("loss", peaked_loss_names[loss]),
+           WM_TEXT("method", method == 0 ? "single" : "tre"), WM_INTEGER("n", r->sizes[s]));
     if (method == 0)
         wm_summary_null(row, "p");
     else if (method < PEAKED_METHODS)
         wm_summary_integer(row, "p", method);
     else
         wm_summary_text(row, "p", "held-out");
-    wm_summary_real(row, "error", cell.mean);
-    wm_summary_real(row, "error_sd", cell.sd);
-    wm_summary_integer(row, "seeds", r->repeats[s]);
+    WM_PUT(row, WM_REAL("error", cell.mean), WM_REAL("error_sd", cell.sd),
+           WM_INTEGER("seeds", r->repeats[s]));
     if (method == 0 || method == 7)
         wm_summary_real(row, "expected_error",
                         (method ? independent[loss].tre7 : independent[loss].single)[s]);
@@ -343,19 +343,17 @@ static void fill_summary(reproduce_result *out, const peaked_results *r)
     reproduce_verdict(out);
 }
 
-static wm_status fill_table(wm_table **out, const peaked_results *r, wm_error *err)
+static wm_status fill_table(wm_text_table **out, const peaked_results *r, wm_error *err)
 {
-    static const char *const heads[] = {"loss",    "n",      "repeats",    "single", "(ref.)",
-                                        "TRE p=7", "(ref.)", "TRE best p", "p",      "(authors)"};
-    wm_status st = wm_table_new(out, "Mean |theta* - theta| with its standard error", err);
+    wm_status st = wm_text_table_new(out, "Mean |theta* - theta| with its standard error", err);
 
     if (st)
         return st;
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        wm_table_column(*out, heads[i], i == 0 ? WM_ALIGN_LEFT : WM_ALIGN_RIGHT);
+    wm_text_table_columns(*out,
+                          "<loss|n|repeats|single|(ref.)|TRE p=7|(ref.)|TRE best p|p|(authors)");
     for (int loss = 0; loss < PEAKED_LOSSES; loss++) {
         if (loss)
-            wm_table_rule(*out);
+            wm_text_table_rule(*out);
         for (int64_t s = 0; s < r->n_sizes; s++) {
             const peaked_cell *c = r->cell[loss][s], best = r->held_out[loss][s];
             const double root = sqrt((double)r->repeats[s]);
@@ -364,19 +362,19 @@ static wm_status fill_table(wm_table **out, const peaked_results *r, wm_error *e
             for (int64_t p = 1; p < PEAKED_POWERS; p++)
                 if (r->chosen[loss][s][p] > r->chosen[loss][s][most])
                     most = p;
-            wm_table_text(*out, s == 0 ? peaked_loss_names[loss] : "");
-            wm_table_integer(*out, r->sizes[s]);
-            wm_table_integer(*out, r->repeats[s]);
-            wm_table_real_se(*out, c[0].mean, c[0].sd / root, 2);
-            wm_table_real(*out, independent[loss].single[s], 2);
-            wm_table_real_se(*out, c[7].mean, c[7].sd / root, 4);
-            wm_table_real(*out, independent[loss].tre7[s], 4);
-            wm_table_real_se(*out, best.mean, best.sd / root, 4);
-            wm_table_integer(*out, most + 1);
+            wm_text_table_text(*out, s == 0 ? peaked_loss_names[loss] : "");
+            wm_text_table_integer(*out, r->sizes[s]);
+            wm_text_table_integer(*out, r->repeats[s]);
+            wm_text_table_real_se(*out, c[0].mean, c[0].sd / root, 2);
+            wm_text_table_real(*out, independent[loss].single[s], 2);
+            wm_text_table_real_se(*out, c[7].mean, c[7].sd / root, 4);
+            wm_text_table_real(*out, independent[loss].tre7[s], 4);
+            wm_text_table_real_se(*out, best.mean, best.sd / root, 4);
+            wm_text_table_integer(*out, most + 1);
             if (loss == PEAKED_LOGISTIC)
-                wm_table_real(*out, authors.tre7[s], 4);
+                wm_text_table_real(*out, authors.tre7[s], 4);
             else
-                wm_table_text(*out, NULL);
+                wm_text_table_text(*out, NULL);
         }
     }
     return WM_OK;
@@ -384,17 +382,15 @@ static wm_status fill_table(wm_table **out, const peaked_results *r, wm_error *e
 
 wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *settings, wm_error *err)
 {
-    reproduce_preset which;
-    const preset *chosen;
+    const preset *chosen = reproduce_preset_of(presets, sizeof *presets, settings, err);
     outcome *outcomes = NULL;
     peaked_results *r = NULL;
-    reproduce_progress progress;
+    wm_task progress;
     int64_t most = 1, total = 0, done = 0;
     wm_status st;
 
-    if ((st = reproduce_preset_find(&which, settings->preset, err)))
-        return st;
-    chosen = &presets[which];
+    if (!chosen)
+        return WM_EINVAL;
     for (int64_t s = 0; s < chosen->n_sizes; s++) {
         most = chosen->repeats[s] > most ? chosen->repeats[s] : most;
         total += chosen->sizes[s] * chosen->repeats[s] * PEAKED_METHODS;
@@ -402,13 +398,13 @@ wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *sett
     r = calloc(1, sizeof *r);
     outcomes = calloc((size_t)most, sizeof *outcomes);
     if (!r || !outcomes) {
-        st = reproduce_fail(err, WM_ENOMEM, "out of memory: results of %" PRId64 " repeats", most);
+        st = WM_FAIL(err, WM_ENOMEM, "out of memory: results of %" PRId64 " repeats", most);
         goto done;
     }
     r->n_sizes = chosen->n_sizes;
     memcpy(r->sizes, chosen->sizes, sizeof r->sizes);
     memcpy(r->repeats, chosen->repeats, sizeof r->repeats);
-    reproduce_progress_start(&progress, settings->sink, "samples", total);
+    wm_task_start(&progress, settings->control.sink, "samples", 0, total);
     for (int64_t s = 0; s < r->n_sizes; s++)
         if ((st =
                  run_size(outcomes, settings, r->sizes[s], r->repeats[s], &progress, &done, err)) ||
@@ -417,7 +413,7 @@ wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *sett
     fill_summary(out, r);
     if ((st = fill_table(&out->table, r, err)))
         goto done;
-    st = peaked_figures(out, r, chosen->curve, settings->seed, err);
+    st = peaked_figures(out, r, chosen->curve, settings->control.seed, err);
 done:
     free(outcomes);
     free(r);

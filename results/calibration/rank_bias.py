@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""rank_bias.py: what normal scores lose of the mutual information of a pair of normal columns, by simulation; printed beside the formula of blur_of_ranks() in src/estimators/study.c."""
+"""rank_bias.py: what normal scores lose of the mutual information of a pair of normal columns, by simulation; printed beside the formula of blur_of_ranks() in src/study/study.c."""
 import numpy as np
 from statistics import NormalDist
 nd=NormalDist()

@@ -46,7 +46,7 @@ def one(program, command, problem, n, seed):
         got = call(program, command, f"{folder}/d/{a}.npy", f"{folder}/d/{b}.npy", "--seed", str(seed), *extra)
     return {"problem": " ".join(problem), "command": command, "n": n, "seed": seed, "truth": truth[key], "estimate": got[key], "se": got[key + "_se"],
             "ci95": got[key + "_ci95"], "model": got["model"], "bridges": len(got["bridges"]), "verdict": got["verdict"],
-            "checks": {c["name"]: c["value"] for c in got["checks"]}, "failed": [c["name"] for c in got["checks"] if not c["ok"]], "seconds": round(got["seconds"], 1)}
+            "checks": {c["name"]: c["value"] for c in got["checks"]}, "failed": [c["name"] for c in got["checks"] if c["outcome"] in ("doubt", "failed")], "seconds": round(got["seconds"], 1)}
 
 
 def error(row):

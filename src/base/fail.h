@@ -4,11 +4,20 @@
 
 #include "waymark/status.h"
 
-void wmi_error_set(wm_error *err, wm_status code, const char *file, int line, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+/* The library's own name of it. */
+#define wmi_fail WM_FAIL
 
-/* A macro, so that analyzers see that the value is never WM_OK. err may be NULL. */
-#define wmi_fail(err, code, ...)                                                                   \
-    (wmi_error_set((err), (code), __FILE__, __LINE__, __VA_ARGS__), (code))
+/* Arguments that may not be NULL, in a public function that returns a status: WMI_NEED(err, out &&
+ * path); the message names the function and them. */
+#define WMI_NEED(err, GIVEN)                                                                       \
+    do {                                                                                           \
+        if (!(GIVEN))                                                                              \
+            return wmi_fail((err), WM_EINVAL, "%s: NULL where none may be: %s", __func__, #GIVEN); \
+    } while (0)
+
+/* Names the setting that would help, in a failure that was just recorded: `return
+ * wmi_about(wmi_fail(err, ...), err, "batch");` What a setting is called to a person, its client
+ * knows. */
+wm_status wmi_about(wm_status st, wm_error *err, const char *topic);
 
 #endif

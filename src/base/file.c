@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,14 +16,16 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/io.h"
 
 /* A temporary is called TARGET.<pid>-<number>.wmtmp: the folder's sweep knows it by this. */
 #define TAIL_MAX 150 /* bytes of a path in a message; wm_error.text has 256 */
 
 struct wmi_file {
     FILE *stream;
-    char *path; /* the real target, symbolic links followed */
-    char *temp; /* NULL when the target is written straight through */
+    int fd, number; /* of the stream: number is the errno of its first failed write */
+    char *path;     /* the real target, symbolic links followed */
+    char *temp;     /* NULL when the target is written straight through */
 };
 
 const char *wmi_path_tail(const char *path)
@@ -51,7 +54,7 @@ static wm_status copy_text(char **out, const char *text, size_t n, size_t room, 
 }
 
 /* Where a write to path really goes. Links are followed so that the file they point at is renamed
- * over, not the link; a link into nowhere stays what it is and is replaced. */
+ * over, not the link; a link that points nowhere is itself replaced. */
 static wm_status real_target(char **out, const char *path, wm_error *err)
 {
     struct stat info;
@@ -65,11 +68,65 @@ static wm_status real_target(char **out, const char *path, wm_error *err)
     return st;
 }
 
+/* Tried twice: a failure that passes must not leave a file behind. */
+static void remove_temp(const wmi_file *f)
+{
+    if (f->temp && wmi_io_unlink(f->temp))
+        (void)wmi_io_unlink(f->temp);
+}
+
 static void drop(wmi_file *f)
 {
     wmi_free(f->path);
     wmi_free(f->temp);
     wmi_free(f);
+}
+
+static int lock_temp(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+    return fcntl(fd, F_SETLK, &lock);
+}
+
+/* Whether a temporary belongs to a process that is no more, here or, by its lock, elsewhere. */
+static bool is_stale(int folder, const char *name, size_t base)
+{
+    const long pid = strtol(name + base + 1, NULL, 10);
+    bool stale;
+    int fd;
+
+    if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+        return false;
+    fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    stale = fd >= 0 && lock_temp(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return stale;
+}
+
+/* Removes the temporaries of this target that killed writers left. */
+static void remove_stale(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const size_t base = strlen(name), mark = strlen(WMI_TEMP_MARK);
+    const struct dirent *entry;
+    char folder[PATH_MAX];
+    DIR *dir;
+
+    if (snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
+                 slash ? path : ".") >= (int)sizeof folder ||
+        !(dir = opendir(folder)))
+        return;
+    while ((entry = readdir(dir))) {
+        const size_t n = strlen(entry->d_name);
+
+        if (n > base + mark && strncmp(entry->d_name, name, base) == 0 &&
+            entry->d_name[base] == '.' && strcmp(entry->d_name + n - mark, WMI_TEMP_MARK) == 0 &&
+            is_stale(dirfd(dir), entry->d_name, base))
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    }
+    closedir(dir);
 }
 
 /* Sets f->temp and returns a descriptor, or -1 with errno. Mode 0666 leaves the rights to the
@@ -78,11 +135,14 @@ static int open_temp(wmi_file *f)
 {
     const size_t n = strlen(f->path);
 
+    remove_stale(f->path);
     for (int k = 0; k < 1000; k++) {
         int fd;
 
         snprintf(f->temp + n, 48, ".%ld-%d" WMI_TEMP_MARK, (long)getpid(), k);
-        fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        fd = wmi_io_open(f->temp, O_WRONLY | O_CREAT | O_EXCL, 0666);
+        if (fd >= 0)
+            (void)lock_temp(fd); /* a file system without locks is trusted */
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
@@ -102,7 +162,7 @@ wm_status wmi_file_open(wmi_file **out, const char *path, wm_error *err)
     if ((st = real_target(&f->path, path, err)))
         goto failed;
     if (stat(f->path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
-        fd = open(f->path, O_WRONLY | O_CLOEXEC); /* a device or a pipe: nothing to rename over */
+        fd = wmi_io_open(f->path, O_WRONLY, 0); /* a device or a pipe: nothing to rename over */
     } else if (stat(f->path, &info) == 0 && S_ISDIR(info.st_mode)) {
         st = fail_errno(err, path, "cannot write", EISDIR);
         goto failed;
@@ -115,12 +175,12 @@ wm_status wmi_file_open(wmi_file **out, const char *path, wm_error *err)
         st = fail_errno(err, path, "cannot write", errno);
         goto failed;
     }
-    f->stream = fdopen(fd, "wb");
+    f->fd = fd;
+    f->stream = wmi_io_stream(fd, &f->number);
     if (!f->stream) {
         number = errno;
-        close(fd);
-        if (f->temp)
-            unlink(f->temp);
+        wmi_io_close(fd);
+        remove_temp(f);
         st = fail_errno(err, path, "cannot write", number);
         goto failed;
     }
@@ -152,22 +212,13 @@ static int sync_folder(const char *path)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     else
         return ENAMETOOLONG;
-    fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fd = wmi_io_open(folder, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return 0;
-    if (fsync(fd) && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
+    if (wmi_io_sync(fd) && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
         number = errno;
-    close(fd);
+    wmi_io_close(fd);
     return number;
-}
-
-/* Why an earlier write failed. Its errno is long gone, but a full disk refuses the next byte too,
- * and the temporary is about to be removed. */
-static int reason_of_failed_write(const wmi_file *f)
-{
-    if (f->temp && write(fileno(f->stream), "", 1) < 0)
-        return errno;
-    return EIO;
 }
 
 wm_status wmi_file_commit(wmi_file *f, wm_error *err)
@@ -175,19 +226,16 @@ wm_status wmi_file_commit(wmi_file *f, wm_error *err)
     wm_status st = WM_OK;
     int number = 0;
 
-    if (ferror(f->stream))
-        number = reason_of_failed_write(f);
-    else if (fflush(f->stream))
-        number = errno;
-    if (!number && f->temp && fsync(fileno(f->stream)))
+    if (fflush(f->stream) || ferror(f->stream))
+        number = f->number ? f->number : EIO;
+    if (!number && f->temp && wmi_io_sync(f->fd))
         number = errno;
     if (fclose(f->stream) && !number)
-        number = errno;
-    if (!number && f->temp && rename(f->temp, f->path))
+        number = errno ? errno : EIO;
+    if (!number && f->temp && wmi_io_rename(f->temp, f->path))
         number = errno;
     if (number) {
-        if (f->temp)
-            unlink(f->temp);
+        remove_temp(f);
         st = fail_errno(err, f->path, "cannot write", number);
     } else if (f->temp && (number = sync_folder(f->path))) {
         st = fail_errno(err, f->path, "written, but the folder does not sync", number);
@@ -201,8 +249,7 @@ void wmi_file_abandon(wmi_file *f)
     if (!f)
         return;
     fclose(f->stream);
-    if (f->temp)
-        unlink(f->temp);
+    remove_temp(f);
     drop(f);
 }
 
@@ -213,13 +260,9 @@ wm_status wmi_file_write(const char *path, const void *bytes, size_t n, wm_error
 
     if (st)
         return st;
-    errno = 0;
-    if (n && fwrite(bytes, 1, n, f->stream) != n) {
-        st = fail_errno(err, path, "cannot write", errno ? errno : EIO);
-        wmi_file_abandon(f);
-        return st;
-    }
-    return wmi_file_commit(f, err);
+    if (n)
+        fwrite(bytes, 1, n, f->stream);
+    return wmi_file_commit(f, err); /* finds what that did not say */
 }
 
 wm_status wmi_file_read(char **out, size_t *n, const char *path, int64_t max, wm_error *err)
@@ -281,7 +324,7 @@ wm_status wmi_folder_make(const char *path, wm_error *err)
             continue;
         *p = '\0';
         /* Looked at first: an existing folder above may refuse mkdir with EROFS or EACCES. */
-        if (stat(part, &info) && mkdir(part, 0777) && errno != EEXIST) {
+        if (stat(part, &info) && wmi_io_mkdir(part) && errno != EEXIST) {
             st = fail_errno(err, part, "cannot make the folder", errno);
             break;
         }
@@ -315,6 +358,13 @@ bool wmi_file_exists(const char *path)
     struct stat info;
 
     return stat(path, &info) == 0;
+}
+
+wm_status wmi_file_absent(const char *path, wm_error *err)
+{
+    if (wmi_file_exists(path))
+        return wmi_fail(err, WM_EINVAL, "%s: is there already", wmi_path_tail(path));
+    return WM_OK;
 }
 
 wm_status wmi_path_join(char **out, const char *folder, const char *name, wm_error *err)

@@ -1,8 +1,9 @@
 /* file.h - files that are written whole or not at all.
  * Bytes go to a temporary file beside the target; commit flushes it to the disk and renames it, so
- * a reader sees the old file or the new one and a crash leaves the old. A symbolic link is
- * followed; an existing target that is no regular file (a pipe, /dev/stdout) is written straight
- * through. Messages name the target and the system's reason. Not for two threads on one target. */
+ * a reader sees the old file or the new one and a crash leaves the old; the next who writes the
+ * same target removes what a killed writer left. A symbolic link is followed; an existing target
+ * that is no regular file (a pipe, /dev/stdout) is written straight through. Messages name the
+ * target and the system's reason. Not for two threads on one target. */
 #ifndef WMI_BASE_FILE_H
 #define WMI_BASE_FILE_H
 
@@ -13,7 +14,7 @@
 
 #include "base/fail.h"
 
-/* Part of the name of every temporary; who makes one in another way uses it too. */
+/* Part of the name of every temporary file, also of those that are not made here. */
 #define WMI_TEMP_MARK ".wmtmp"
 
 typedef struct wmi_file wmi_file;
@@ -40,6 +41,8 @@ WM_MUST_CHECK wm_status wmi_folder_make(const char *path, wm_error *err);
 /* Removes the temporaries that killed writers left in a folder: only for a folder of our own. */
 void wmi_folder_sweep(const char *path);
 bool wmi_file_exists(const char *path);
+/* Refuses a path at which something is. */
+WM_MUST_CHECK wm_status wmi_file_absent(const char *path, wm_error *err);
 
 /* folder/name, for wmi_free(). */
 WM_MUST_CHECK wm_status wmi_path_join(char **out, const char *folder, const char *name,

@@ -1,5 +1,5 @@
 /* speak.c - formatting and throttling for the caller's callbacks. */
-#include "base/speak.h"
+#include "waymark/sink.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@ void wm_sink_init(wm_sink *sink)
     *sink = (wm_sink){.struct_size = sizeof *sink, .interval = 0.5};
 }
 
-void wmi_say(const wm_sink *sink, wm_log_level level, const char *fmt, ...)
+void wm_say(const wm_sink *sink, wm_log_level level, const char *fmt, ...)
 {
     char text[TEXT_BYTES];
     va_list ap;
@@ -26,7 +26,7 @@ void wmi_say(const wm_sink *sink, wm_log_level level, const char *fmt, ...)
     sink->log(sink->ctx, level, text);
 }
 
-double wmi_clock(const wm_sink *sink)
+double wm_clock(const wm_sink *sink)
 {
     struct timespec t;
 
@@ -36,15 +36,14 @@ double wmi_clock(const wm_sink *sink)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void wmi_progress_start(wmi_progress *p, const wm_sink *sink, const char *unit, int64_t first,
-                        int64_t total)
+void wm_task_start(wm_task *p, const wm_sink *sink, const char *unit, int64_t first, int64_t total)
 {
-    *p = (wmi_progress){.sink = sink, .unit = unit, .first = first, .total = total};
+    *p = (wm_task){.sink = sink, .unit = unit, .first = first, .total = total};
     if (sink && sink->progress)
-        p->started = p->spoke = wmi_clock(sink);
+        p->started = p->spoke = wm_clock(sink);
 }
 
-static void deliver(wmi_progress *p, double now, int64_t done, const char *fmt, va_list ap)
+static void deliver(wm_task *p, double now, int64_t done, const char *fmt, va_list ap)
 {
     const double elapsed = now - p->started;
     const double rate = elapsed > 0 ? (double)(done - p->first) / elapsed : 0;
@@ -65,7 +64,7 @@ static void deliver(wmi_progress *p, double now, int64_t done, const char *fmt, 
     p->sink->progress(p->sink->ctx, &report);
 }
 
-void wmi_progress_update(wmi_progress *p, int64_t done, const char *fmt, ...)
+void wm_task_update(wm_task *p, int64_t done, const char *fmt, ...)
 {
     const bool last = p->total > 0 && done >= p->total;
     va_list ap;
@@ -73,7 +72,7 @@ void wmi_progress_update(wmi_progress *p, int64_t done, const char *fmt, ...)
 
     if (!p->sink || !p->sink->progress || p->finished)
         return;
-    now = wmi_clock(p->sink);
+    now = wm_clock(p->sink);
     if (!last && now - p->spoke < p->sink->interval)
         return;
     p->finished = last;
@@ -82,7 +81,7 @@ void wmi_progress_update(wmi_progress *p, int64_t done, const char *fmt, ...)
     va_end(ap);
 }
 
-void wmi_progress_finish(wmi_progress *p, int64_t done, const char *fmt, ...)
+void wm_task_finish(wm_task *p, int64_t done, const char *fmt, ...)
 {
     va_list ap;
 
@@ -90,6 +89,6 @@ void wmi_progress_finish(wmi_progress *p, int64_t done, const char *fmt, ...)
         return;
     p->finished = true;
     va_start(ap, fmt);
-    deliver(p, wmi_clock(p->sink), done, fmt, ap);
+    deliver(p, wm_clock(p->sink), done, fmt, ap);
     va_end(ap);
 }

@@ -22,7 +22,7 @@ const char *wm_version(void)
     return WM_VERSION;
 }
 
-void wmi_error_set(wm_error *err, wm_status code, const char *file, int line, const char *fmt, ...)
+void wm_error_set(wm_error *err, wm_status code, const char *file, int line, const char *fmt, ...)
 {
     va_list ap;
 
@@ -31,7 +31,15 @@ void wmi_error_set(wm_error *err, wm_status code, const char *file, int line, co
     err->code = code;
     err->file = file;
     err->line = line;
+    err->topic = NULL;
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
+}
+
+wm_status wmi_about(wm_status st, wm_error *err, const char *topic)
+{
+    if (err)
+        err->topic = topic;
+    return st;
 }

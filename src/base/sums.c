@@ -10,15 +10,6 @@ double wmi_sum_f64(const double *x, int64_t n)
     return wmi_sum_value(&s);
 }
 
-double wmi_sum_f32(const float *x, int64_t n)
-{
-    wmi_running_sum s = {0};
-
-    for (int64_t i = 0; i < n; i++)
-        wmi_sum_add(&s, (double)x[i]);
-    return wmi_sum_value(&s);
-}
-
 /* From the sums of d and d^2, d = x - mean: the first would be 0 but for the rounding of the mean,
  * which this takes out again (Chan, Golub and LeVeque 1983). */
 static double variance(const wmi_running_sum *d, const wmi_running_sum *d2, int64_t n)
@@ -35,20 +26,6 @@ wmi_moments wmi_moments_f64(const double *x, int64_t n)
 
     for (int64_t i = 0; i < n; i++) {
         const double d = x[i] - mean;
-
-        wmi_sum_add(&d1, d);
-        wmi_sum_add(&d2, d * d);
-    }
-    return (wmi_moments){mean, variance(&d1, &d2, n)};
-}
-
-wmi_moments wmi_moments_f32(const float *x, int64_t n)
-{
-    const double mean = n > 0 ? wmi_sum_f32(x, n) / (double)n : (double)NAN;
-    wmi_running_sum d1 = {0}, d2 = {0};
-
-    for (int64_t i = 0; i < n; i++) {
-        const double d = (double)x[i] - mean;
 
         wmi_sum_add(&d1, d);
         wmi_sum_add(&d2, d * d);
@@ -77,11 +54,6 @@ double wmi_log_sum_exp(const double *x, int64_t n)
         if (i != top)
             wmi_sum_add(&s, exp(x[i] - x[top]));
     return x[top] + log1p(wmi_sum_value(&s));
-}
-
-double wmi_logmeanexp(const double *x, int64_t n)
-{
-    return n > 0 ? wmi_log_sum_exp(x, n) - log((double)n) : (double)NAN;
 }
 
 double wmi_log1pexp(double x)

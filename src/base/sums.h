@@ -1,6 +1,6 @@
 /* sums.h - sums that keep their digits: compensated sums, moments, and sums of exponentials in
- * logs. Accumulators are double for either input type, serial and in index order, so that results
- * do not depend on threads. NaN goes through to the result. */
+ * logs. Serial and in index order, so that results do not depend on threads. NaN goes through to
+ * the result. */
 #ifndef WMI_BASE_SUMS_H
 #define WMI_BASE_SUMS_H
 
@@ -28,7 +28,6 @@ static inline double wmi_sum_value(const wmi_running_sum *s)
 
 /* Sum of x (n); 0 when empty. */
 double wmi_sum_f64(const double *x, int64_t n);
-double wmi_sum_f32(const float *x, int64_t n);
 
 typedef struct wmi_moments {
     double mean; /* NaN when n = 0 */
@@ -37,12 +36,9 @@ typedef struct wmi_moments {
 
 /* Mean and variance of x (n) in two passes: the variance keeps its digits under a large mean. */
 wmi_moments wmi_moments_f64(const double *x, int64_t n);
-wmi_moments wmi_moments_f32(const float *x, int64_t n);
 
 /* log sum exp(x); -inf when empty or all are -inf, +inf when one is +inf. */
 double wmi_log_sum_exp(const double *x, int64_t n);
-/* log of the mean of exp(x); NaN when empty. */
-double wmi_logmeanexp(const double *x, int64_t n);
 
 /* log(1 + exp(x)), "softplus": for every x to a few units in the last place. */
 double wmi_log1pexp(double x);

@@ -64,29 +64,9 @@ wmi_node *wmi_leaky_relu(wmi_graph *g, wmi_node *x, double slope)
     return append1(g, "leaky_relu", x, &(wmi_leaky_attr){slope}, sizeof(wmi_leaky_attr));
 }
 
-wmi_node *wmi_relu(wmi_graph *g, wmi_node *x)
-{
-    return wmi_leaky_relu(g, x, 0);
-}
-
-wmi_node *wmi_tanh(wmi_graph *g, wmi_node *x)
-{
-    return append1(g, "tanh", x, NULL, 0);
-}
-
-wmi_node *wmi_softplus(wmi_graph *g, wmi_node *x)
-{
-    return append1(g, "softplus", x, NULL, 0);
-}
-
 wmi_node *wmi_exp(wmi_graph *g, wmi_node *x)
 {
     return append1(g, "exp", x, NULL, 0);
-}
-
-wmi_node *wmi_log(wmi_graph *g, wmi_node *x)
-{
-    return append1(g, "log", x, NULL, 0);
 }
 
 wmi_node *wmi_add(wmi_graph *g, wmi_node *a, wmi_node *b)
@@ -136,16 +116,6 @@ wmi_node *wmi_global_sum_pool(wmi_graph *g, wmi_node *x)
 wmi_node *wmi_logsumexp(wmi_graph *g, wmi_node *x)
 {
     return append1(g, "logsumexp", x, NULL, 0);
-}
-
-wmi_node *wmi_softmax(wmi_graph *g, wmi_node *x)
-{
-    return append1(g, "softmax", x, NULL, 0);
-}
-
-wmi_node *wmi_log_softmax(wmi_graph *g, wmi_node *x)
-{
-    return append1(g, "log_softmax", x, NULL, 0);
 }
 
 wmi_node *wmi_reshape(wmi_graph *g, wmi_node *x, int rank, const int64_t *dim)
@@ -219,13 +189,6 @@ wmi_node *wmi_dense_layer(wmi_graph *g, wmi_node *x, wmi_node *w, wmi_node *bias
                             : scale || shift ? 5
                                              : 3,
                             in, &attr, sizeof attr);
-}
-
-wmi_node *wmi_dense(wmi_graph *g, wmi_node *x, wmi_node *w, wmi_node *bias)
-{
-    wmi_node *y = wmi_matmul(g, x, w, false, false);
-
-    return bias ? wmi_add(g, y, bias) : y;
 }
 
 wmi_node *wmi_conv2d(wmi_graph *g, wmi_node *x, wmi_node *w, int stride, double pre_slope)

@@ -4,7 +4,7 @@
 
 #include "engine/op.h"
 
-#define WMI_MAX_DIM INT32_MAX /* of one axis: BLAS and oneDNN count in int */
+#define WMI_MAX_DIM INT32_MAX /* of one axis: BLAS counts in int */
 
 wm_status wmi_infer_same(wmi_node *nd, wm_error *err);      /* shape of in[0] */
 wm_status wmi_infer_broadcast(wmi_node *nd, wm_error *err); /* NumPy's rule for in[0] and in[1] */

@@ -30,11 +30,7 @@ typedef struct wmi_leaky_attr {
     double slope;
 } wmi_leaky_attr;
 wmi_node *wmi_leaky_relu(wmi_graph *g, wmi_node *x, double slope); /* x > 0 ? x : slope x */
-wmi_node *wmi_relu(wmi_graph *g, wmi_node *x);
-wmi_node *wmi_tanh(wmi_graph *g, wmi_node *x);
-wmi_node *wmi_softplus(wmi_graph *g, wmi_node *x); /* log(1 + exp(x)) */
 wmi_node *wmi_exp(wmi_graph *g, wmi_node *x);
-wmi_node *wmi_log(wmi_graph *g, wmi_node *x);
 
 /* Broadcasting as in NumPy: shapes are aligned at the right, a 1 stretches. */
 wmi_node *wmi_add(wmi_graph *g, wmi_node *a, wmi_node *b);
@@ -51,8 +47,6 @@ wmi_node *wmi_sum(wmi_graph *g, wmi_node *x, unsigned axes);
 wmi_node *wmi_mean(wmi_graph *g, wmi_node *x, unsigned axes);
 wmi_node *wmi_global_sum_pool(wmi_graph *g, wmi_node *x); /* (n, h, w, c) -> (n, c) */
 wmi_node *wmi_logsumexp(wmi_graph *g, wmi_node *x);       /* over the last axis, which disappears */
-wmi_node *wmi_softmax(wmi_graph *g, wmi_node *x);         /* over the last axis */
-wmi_node *wmi_log_softmax(wmi_graph *g, wmi_node *x);
 
 /* ---- rearranging ---- */
 typedef struct wmi_reshape_attr {
@@ -100,8 +94,6 @@ typedef struct wmi_dense_attr {
 } wmi_dense_attr;
 wmi_node *wmi_dense_layer(wmi_graph *g, wmi_node *x, wmi_node *w, wmi_node *bias, wmi_node *scale,
                           wmi_node *shift, wmi_node *residual, wmi_dense_attr attr);
-/* x (n, in) W (in, out) + bias (out) or NULL */
-wmi_node *wmi_dense(wmi_graph *g, wmi_node *x, wmi_node *w, wmi_node *bias);
 
 /* ---- images ---- */
 typedef struct wmi_conv_attr {

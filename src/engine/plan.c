@@ -395,16 +395,14 @@ static void assign(const planner *pl)
     }
 }
 
-static wm_status prepare_ops(wmi_program *p, wmi_tuning *tuning, wm_error *err)
+static wm_status prepare_ops(wmi_program *p, wm_error *err)
 {
     for (int64_t s = 0; s < p->n_steps; s++) {
         wmi_node *nd = p->steps[s].nd;
-        wm_status st = WM_OK;
+        wm_status st;
 
         nd->run = &p->run;
         if (nd->op->prepare && (st = nd->op->prepare(nd, err)))
-            return st;
-        if (tuning && (st = wmi_tune_node(tuning, nd, err)))
             return st;
     }
     return WM_OK;
@@ -426,7 +424,7 @@ wm_status wmi_plan(wmi_program *p, const wmi_compile_opts *opts, wm_error *err)
         (st = find_live(&pl, err)))
         goto done;
     find_wanted_gradients(&pl);
-    if ((st = prepare_ops(p, opts->tuning, err)))
+    if ((st = prepare_ops(p, err)))
         goto done;
     pl.n_buf = p->n_steps * KINDS;
     if ((st = wmi_alloc(&pl.buf, pl.n_buf, sizeof *pl.buf, "plan", err)))

@@ -23,7 +23,6 @@ struct wmi_program {
     void *grad; /* bound flat vector, or NULL */
     const void *theta;
     wmi_run run;
-    double *seconds; /* 2 per step where profiling is on, else NULL */
 };
 
 static inline size_t wmi_dtype_size(wmi_dtype dtype)

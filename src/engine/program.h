@@ -6,7 +6,6 @@
 #define WMI_ENGINE_PROGRAM_H
 
 #include "engine/graph.h"
-#include "engine/tune.h"
 
 typedef struct wmi_program wmi_program;
 
@@ -18,8 +17,6 @@ typedef struct wmi_compile_opts {
     const char *frozen;           /* ... but those whose name begins so (zero); NULL: for all */
     wmi_node *const *grad_inputs; /* and for these inputs */
     int n_grad_inputs;
-    wmi_tuning *tuning; /* choices of convolution algorithms, looked up and added to; NULL: the
-                           fixed rule */
 } wmi_compile_opts;
 
 /* The graph must outlive the program and belongs to it alone. */
@@ -44,10 +41,5 @@ const void *wmi_program_value(const wmi_program *p, const wmi_node *nd); /* of a
 double wmi_program_scalar(const wmi_program *p, const wmi_node *nd); /* of an output, its first */
 const void *wmi_program_grad(const wmi_program *p, const wmi_node *nd); /* of a grad_input */
 size_t wmi_program_bytes(const wmi_program *p);                         /* of the planned block */
-
-/* From now on, adds up the seconds of every call. Rows are counted from 0; NULL past the last. */
-WM_MUST_CHECK wm_status wmi_program_profile(wmi_program *p, wm_error *err);
-const wmi_node *wmi_program_profile_row(const wmi_program *p, int64_t i, double *forward,
-                                        double *backward);
 
 #endif

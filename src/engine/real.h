@@ -25,6 +25,11 @@ typedef double real;
 #error "WMI_REAL_BITS must be 32 or 64"
 #endif
 
+/* Defines the op of this name in op_list.def; what follows are the other fields of wmi_op_def. */
+#define DEFINE_OP(op, ...)                                                                         \
+    extern const wmi_op_def OPNAME(op);                                                            \
+    const wmi_op_def OPNAME(op) = {.name = #op, __VA_ARGS__}
+
 /* One vector register of the instruction set, in GCC's portable vector notation: arithmetic on it
  * is lane by lane, and the source builds on any machine. vreal_u is for loads at any address. */
 #if defined(__AVX512F__)

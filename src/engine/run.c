@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/speak.h"
 #include "engine/plan.h"
 
 static double real_at(const wmi_node *nd, int64_t i)
@@ -51,7 +50,6 @@ void wmi_program_free(wmi_program *p)
         if (nd && nd->op->release && nd->state)
             nd->op->release(nd);
     }
-    wmi_free(p->seconds);
     wmi_free(p->block);
     wmi_free(p->reached);
     wmi_free(p->steps);
@@ -97,11 +95,9 @@ void wmi_program_step(wmi_program *p, uint64_t seed, uint64_t step, bool trainin
     p->run.training = training;
 }
 
-static void call(wmi_program *p, int64_t s, wmi_phase phase)
+static void call(const wmi_step *step, wmi_phase phase)
 {
-    wmi_step *step = &p->steps[s];
     wmi_node *nd = step->nd;
-    const double start = p->seconds ? wmi_clock(NULL) : 0;
 
     nd->scratch = step->scratch[phase];
     if (phase == WMI_FORWARD) {
@@ -109,12 +105,9 @@ static void call(wmi_program *p, int64_t s, wmi_phase phase)
     } else {
         for (int i = 0; i < nd->n_in; i++)
             if (step->zero >> i & 1)
-                memset(nd->in[i]->grad, 0,
-                       (size_t)nd->in[i]->n * wmi_dtype_size(wmi_graph_dtype(p->graph)));
+                memset(nd->in[i]->grad, 0, (size_t)nd->in[i]->n * wmi_dtype_size(nd->dtype));
         nd->op->backward(nd);
     }
-    if (p->seconds)
-        p->seconds[2 * s + phase] += wmi_clock(NULL) - start;
 }
 
 wm_status wmi_program_forward(wmi_program *p, wm_error *err)
@@ -126,7 +119,7 @@ wm_status wmi_program_forward(wmi_program *p, wm_error *err)
             return wmi_fail(err, WM_EINVAL, "%s '%s' has no memory: bind the parameters first",
                             nd->op->name, nd->name);
         if (wmi_plan_calls(nd))
-            call(p, s, WMI_FORWARD);
+            call(&p->steps[s], WMI_FORWARD);
     }
     return WM_OK;
 }
@@ -196,7 +189,7 @@ wm_status wmi_program_backward(wmi_program *p, wm_error *err)
         const wmi_node *nd = p->steps[s].nd;
 
         if (wmi_plan_calls(nd) && nd->wants_grad)
-            call(p, s, WMI_BACKWARD);
+            call(&p->steps[s], WMI_BACKWARD);
     }
     return WM_OK;
 }
@@ -222,20 +215,4 @@ const void *wmi_program_grad(const wmi_program *p, const wmi_node *nd)
 size_t wmi_program_bytes(const wmi_program *p)
 {
     return p->bytes;
-}
-
-wm_status wmi_program_profile(wmi_program *p, wm_error *err)
-{
-    return p->seconds ? WM_OK
-                      : wmi_alloc(&p->seconds, 2 * p->n_steps, sizeof *p->seconds, "profile", err);
-}
-
-const wmi_node *wmi_program_profile_row(const wmi_program *p, int64_t i, double *forward,
-                                        double *backward)
-{
-    if (!p->seconds || i < 0 || i >= p->n_steps)
-        return NULL;
-    *forward = p->seconds[2 * i];
-    *backward = p->seconds[2 * i + 1];
-    return p->steps[i].nd;
 }

@@ -2,9 +2,10 @@
  * c_k). */
 #include "nn/bridge_model.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-#include <inttypes.h>
+#include "nn/terms.h"
 
 #define ALL_TERMS                                                                                  \
     (WMI_TERM_LINEAR | WMI_TERM_QUADRATIC | WMI_TERM_ADDITIVE | WMI_TERM_MLP | WMI_TERM_RESNET |   \
@@ -23,12 +24,6 @@ void wmi_model_init(wmi_model *model, int64_t bridges, int64_t dim)
     wmi_separable_opts_init(&model->separable);
 }
 
-void wmi_model_peaked(wmi_model *model, int64_t bridges)
-{
-    wmi_model_init(model, bridges, 1);
-    model->quadratic = wmi_head_quadratic(WMI_QUADRATIC_PSD, false);
-}
-
 void wmi_model_gaussian(wmi_model *model, int64_t bridges, int64_t dim)
 {
     wmi_model_init(model, bridges, dim);
@@ -39,14 +34,6 @@ void wmi_model_mnist(wmi_model *model, int64_t bridges)
 {
     wmi_model_init(model, bridges, 28 * 28);
     model->terms = WMI_TERM_RESNET;
-}
-
-void wmi_model_omniglot(wmi_model *model, int64_t bridges, int64_t n, int64_t width)
-{
-    wmi_model_init(model, bridges, 28 * n * 28 * n);
-    model->dim_u = model->dim;
-    model->terms = WMI_TERM_SEPARABLE;
-    wmi_separable_omniglot(&model->separable, n, width);
 }
 
 static bool sane(wmi_net *net, const wmi_model *model)
@@ -163,10 +150,8 @@ static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_
 }
 
 /* in is NULL while declaring. */
-static wmi_node *walk(wmi_net *net, const wmi_model *model, const wmi_model_inputs *in)
+static wmi_node *sum_of_terms(wmi_net *net, const wmi_model *model, const wmi_model_inputs *in)
 {
-    static const char *const name[] = {"linear", "quadratic", "additive",
-                                       "mlp",    "resnet",    "separable"};
     const bool shared = in && in->layout == WMI_ROWS_SHARED;
     wmi_node *energy = NULL, *xn = in ? in->x : NULL, *un = in ? in->u : NULL;
     wmi_value x, ux, u = {.c = 0};
@@ -188,14 +173,14 @@ static wmi_node *walk(wmi_net *net, const wmi_model *model, const wmi_model_inpu
     if (in && in->mix && model->terms != WMI_TERM_SEPARABLE)
         wmi_net_fail(net, WM_EINVAL, "model: only the separable term mixes cells by itself");
     ux = (model->terms & ~WMI_TERM_SEPARABLE) ? join(net, u, x) : x;
-    for (unsigned i = 0; i < sizeof name / sizeof *name && !net->st; i++) {
+    for (int i = 0; i < WMI_TERMS && !net->st; i++) {
         const unsigned which = 1u << i;
         size_t mark;
         wmi_node *e;
 
         if (!(model->terms & which))
             continue;
-        mark = wmi_net_enter(net, "%s", name[i]);
+        mark = wmi_net_enter(net, "%s", wmi_term_name(i));
         if (which == WMI_TERM_SEPARABLE)
             e = wmi_separable(net, &model->separable, model->independent, u, x,
                               in ? in->mix : NULL);
@@ -212,7 +197,7 @@ wm_status wmi_model_declare(wmi_params *params, const char *prefix, const wmi_mo
 {
     wmi_net net = wmi_net_declare(params, prefix, model->bridges, err);
 
-    (void)walk(&net, model, NULL);
+    (void)sum_of_terms(&net, model, NULL);
     return wmi_net_status(&net, err);
 }
 
@@ -221,7 +206,7 @@ wmi_node *wmi_model_build(wmi_graph *g, const char *prefix, const wmi_model *mod
 {
     wmi_net net = wmi_net_build(g, prefix, model->bridges);
 
-    return walk(&net, model, in);
+    return sum_of_terms(&net, model, in);
 }
 
 wmi_node *wmi_model_embed(wmi_graph *g, const char *prefix, const wmi_model *model, wmi_node *u)

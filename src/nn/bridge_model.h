@@ -43,10 +43,8 @@ typedef struct wmi_model {
 void wmi_model_init(wmi_model *model, int64_t bridges, int64_t dim);
 
 /* The paper's models. */
-void wmi_model_peaked(wmi_model *model, int64_t bridges); /* 1-D: -exp(2 theta_k) x^2 - c_k */
 void wmi_model_gaussian(wmi_model *model, int64_t bridges, int64_t dim); /* symmetric, Q_ii > 0 */
 void wmi_model_mnist(wmi_model *model, int64_t bridges); /* CondResNet, semi-definite head */
-void wmi_model_omniglot(wmi_model *model, int64_t bridges, int64_t n, int64_t width);
 
 /* How the rows of x stand to the bridges. */
 typedef enum wmi_layout {

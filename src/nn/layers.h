@@ -1,4 +1,4 @@
-/* layers.h - the walk through a network, and the layers that every network is made of.
+/* layers.h - the way through a network, and the layers that every network is made of.
  *
  * A network is one function, walked in two ways: over a parameter table, to declare its parameters,
  * and over a graph, to build it. Values then carry a node as well as a shape. So declaration and
@@ -20,7 +20,7 @@ typedef struct wmi_net {
     wm_error *err;      /* while declaring */
     wm_status st;
     size_t path_len;
-    char path[WMI_NET_PATH]; /* where the walk is: "resnet/block1/" */
+    char path[WMI_NET_PATH]; /* where we are: "resnet/block1/" */
 } wmi_net;
 
 /* What flows: for each row an image (h, w, c), or a vector of c where h is 0. */

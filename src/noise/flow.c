@@ -1,4 +1,4 @@
-/* flow.c - what the flows of images and of tables share: linear maps, couplings, the walk from x to
+/* flow.c - what the flows of images and of tables share: linear maps, couplings, the way from x to
  * z and back. The start from data is flow_start.c. */
 #include "noise/flow.h"
 
@@ -276,8 +276,8 @@ static wmi_value fold_levels(wmi_flow *f, wmi_value x, bool back)
     return x;
 }
 
-static wmi_node *walk(wmi_graph *g, const char *prefix, const wmi_noise_opts *o, wmi_node *from,
-                      bool inverse, wmi_node **log_det)
+static wmi_node *go_through(wmi_graph *g, const char *prefix, const wmi_noise_opts *o,
+                            wmi_node *from, bool inverse, wmi_node **log_det)
 {
     wmi_flow f = {.net = wmi_net_build(g, prefix, 1), .opts = o, .inverse = inverse};
     wmi_value x = {.h = o->height, .w = o->width, .c = is_image(o) ? o->channels : o->dim};
@@ -310,11 +310,11 @@ static wmi_node *walk(wmi_graph *g, const char *prefix, const wmi_noise_opts *o,
 wmi_node *wmi_flow_to_z(wmi_graph *g, const char *prefix, const wmi_noise_opts *opts, wmi_node *x,
                         wmi_node **log_det)
 {
-    return walk(g, prefix, opts, x, false, log_det);
+    return go_through(g, prefix, opts, x, false, log_det);
 }
 
 wmi_node *wmi_flow_to_x(wmi_graph *g, const char *prefix, const wmi_noise_opts *opts, wmi_node *z,
                         wmi_node **log_det)
 {
-    return walk(g, prefix, opts, z, true, log_det);
+    return go_through(g, prefix, opts, z, true, log_det);
 }

@@ -3,7 +3,7 @@
  *
  * A flow takes x to z in stages, each a linear map (actnorm and an LU-parametrised matrix) and a
  * coupling: a network of one half of the numbers gives the splines of the other half. One function
- * walks a stage for declaring it and for building it in either direction (nn/layers.h). */
+ * goes through a stage for declaring it and for building it in either direction (nn/layers.h). */
 #ifndef WMI_NOISE_FLOW_H
 #define WMI_NOISE_FLOW_H
 
@@ -24,7 +24,7 @@ wmi_node *wmi_flow_to_z(wmi_graph *g, const char *prefix, const wmi_noise_opts *
 wmi_node *wmi_flow_to_x(wmi_graph *g, const char *prefix, const wmi_noise_opts *opts, wmi_node *z,
                         wmi_node **log_det);
 
-/* ---- the walk ---- */
+/* ---- the way through ---- */
 
 /* An actnorm y = (x + b) exp(s) whose b and s the start sets by the data: so that `node`, as it is
  * while both are 0, gets mean 0 and deviation 1 in each of its channels (last axis). */

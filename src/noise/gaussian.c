@@ -39,13 +39,7 @@ static wm_status start(const wmi_noise_opts *opts, const char *prefix, const wmi
                         "%" PRId64 " rows: a covariance of %" PRId64
                         " columns needs more rows than columns",
                         n, d);
-    for (int64_t j = 0; j < d; j++)
-        mean[j] = 0;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < d; j++)
-            mean[j] += x[i * d + j];
-    for (int64_t j = 0; j < d; j++)
-        mean[j] /= (double)n;
+    wmi_column_means(n, d, x, mean);
     if ((st = wmi_scatter(n, d, x, mean, l, err)))
         return st;
     for (int64_t i = 0; i < d * d; i++)

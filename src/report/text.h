@@ -5,8 +5,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <jansson.h>
-
 #include "base/arena.h"
 #include "base/fail.h"
 
@@ -15,6 +13,10 @@
 /* The shortest of %.15g, %.16g and %.17g that reads back as x, with a point in every locale; "" if
  * x is not finite. Returns out. */
 const char *wmi_real_text(char out[WMI_REAL_TEXT], double x);
+
+/* Puts a point where the locale has another sign, in a finite number that printf() has written.
+ * Returns it. */
+char *wmi_number_point(char *number);
 
 /* Length of the UTF-8 letter at text and its code point, or 0. Surrogates, overlong forms and what
  * is beyond U+10FFFF are not letters. */
@@ -26,11 +28,5 @@ char *wmi_text_clean(wmi_arena *a, const char *s, wm_error *err);
 
 /* Terminal columns that s takes: 0 for combining marks, 2 for East Asian wide letters. */
 int wmi_text_width(const char *s);
-
-/* v as JSON: what fits on a line of 100 columns stays on it, the rest is indented by 2. */
-void wmi_json_print(const json_t *v, FILE *f);
-/* v as JSON on one line, without newline. Both leave write errors to the stream, and memory errors
- * to it as well: a stream that has failed stays failed. */
-void wmi_json_line(const json_t *v, FILE *f);
 
 #endif

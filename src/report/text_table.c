@@ -27,7 +27,7 @@ typedef struct column {
     struct column *next;
 } column;
 
-struct wm_table {
+struct wm_text_table {
     wmi_arena arena; /* all texts, cells and columns */
     const char *title;
     column *columns, *last_column;
@@ -38,23 +38,23 @@ struct wm_table {
     wm_status status;
 };
 
-wm_status wm_table_new(wm_table **out, const char *title, wm_error *err)
+wm_status wm_text_table_new(wm_text_table **out, const char *title, wm_error *err)
 {
-    wm_table *t = NULL;
+    wm_text_table *t = NULL;
     wm_status st = wmi_alloc(&t, 1, sizeof *t, "table", err);
 
     *out = NULL;
     if (st)
         return st;
     if (title && !(t->title = wmi_text_clean(&t->arena, title, err))) {
-        wm_table_free(t);
+        wm_text_table_free(t);
         return WM_ENOMEM;
     }
     *out = t;
     return WM_OK;
 }
 
-void wm_table_free(wm_table *t)
+void wm_text_table_free(wm_text_table *t)
 {
     if (!t)
         return;
@@ -62,7 +62,18 @@ void wm_table_free(wm_table *t)
     wmi_free(t);
 }
 
-void wm_table_column(wm_table *t, const char *header, wm_align align)
+void wm_text_table_columns(wm_text_table *t, const char *headers)
+{
+    for (const char *p = headers; *p; p += strcspn(p, "|"), p += *p == '|') {
+        const bool left = *p == '<';
+        char header[64];
+
+        snprintf(header, sizeof header, "%.*s", (int)strcspn(p, "|") - left, p + left);
+        wm_text_table_column(t, header, left ? WM_ALIGN_LEFT : WM_ALIGN_RIGHT);
+    }
+}
+
+void wm_text_table_column(wm_text_table *t, const char *header, wm_align align)
 {
     column *c;
 
@@ -84,7 +95,7 @@ void wm_table_column(wm_table *t, const char *header, wm_align align)
     t->n_columns++;
 }
 
-void wm_table_text(wm_table *t, const char *text)
+void wm_text_table_text(wm_text_table *t, const char *text)
 {
     cell *c;
 
@@ -108,12 +119,12 @@ void wm_table_text(wm_table *t, const char *text)
     t->n_cells++;
 }
 
-void wm_table_integer(wm_table *t, int64_t value)
+void wm_text_table_integer(wm_text_table *t, int64_t value)
 {
     char text[24];
 
     snprintf(text, sizeof text, "%" PRId64, value);
-    wm_table_text(t, text);
+    wm_text_table_text(t, text);
 }
 
 /* Fixed digits where they say something, else two significant ones with an exponent. */
@@ -129,35 +140,35 @@ static void format_real(char *out, size_t size, double x, int digits)
         snprintf(out, size, "%.*f", d, x);
 }
 
-void wm_table_real(wm_table *t, double value, int digits)
+void wm_text_table_real(wm_text_table *t, double value, int digits)
 {
     char text[64];
 
     format_real(text, sizeof text, value, digits);
-    wm_table_text(t, text);
+    wm_text_table_text(t, text);
 }
 
-void wm_table_real_se(wm_table *t, double value, double se, int digits)
+void wm_text_table_real_se(wm_text_table *t, double value, double se, int digits)
 {
     char text[160], number[64], error[64];
 
     if (!isfinite(value) || !isfinite(se)) {
-        wm_table_real(t, value, digits);
+        wm_text_table_real(t, value, digits);
         return;
     }
     format_real(number, sizeof number, value, digits);
     format_real(error, sizeof error, se, digits);
     snprintf(text, sizeof text, "%s" PLUS_MINUS "%s", number, error);
-    wm_table_text(t, text);
+    wm_text_table_text(t, text);
 }
 
-void wm_table_tone(wm_table *t, wm_tone tone)
+void wm_text_table_tone(wm_text_table *t, wm_tone tone)
 {
     if (t && t->last_cell)
         t->last_cell->tone = tone;
 }
 
-void wm_table_rule(wm_table *t)
+void wm_text_table_rule(wm_text_table *t)
 {
     if (t)
         t->rule_next = true;
@@ -172,7 +183,7 @@ static bool wants_colour(FILE *f)
     return isatty(fileno(f)) && !(none && *none) && !(term && strcmp(term, "dumb") == 0);
 }
 
-/* A cell in its column; spaces that nothing follows are left away. */
+/* A cell in its column; a line does not end in spaces. */
 static void print_cell(const char *text, int width, const column *c, const char *colour, FILE *f)
 {
     const int room = width - wmi_text_width(text);
@@ -193,7 +204,7 @@ static void print_rule(int width, bool colour, FILE *f)
     fputs(colour ? "\033[0m\n" : "\n", f);
 }
 
-wm_status wm_table_print(const wm_table *t, FILE *f, wm_error *err)
+wm_status wm_text_table_print(const wm_text_table *t, FILE *f, wm_error *err)
 {
     static const char *const tones[] = {"", "\033[32m", "\033[33m", "\033[31m"};
     const bool colour = wants_colour(f);
@@ -236,4 +247,12 @@ wm_status wm_table_print(const wm_table *t, FILE *f, wm_error *err)
     if (fflush(f) || ferror(f))
         return wmi_fail(err, WM_EIO, "cannot write the table");
     return WM_OK;
+}
+
+wm_status wm_text_table_finish(wm_text_table *t, FILE *f, wm_error *err)
+{
+    const wm_status st = wm_text_table_print(t, f, err);
+
+    wm_text_table_free(t);
+    return st;
 }

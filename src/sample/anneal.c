@@ -135,7 +135,7 @@ static bool fail(wm_anneal *a, int64_t c)
 /* The next change of chain c; false if there is none left. */
 static bool go_on(wm_anneal *a, int64_t c)
 {
-    wmi_chain *chain = &a->herd.chain[c];
+    wmi_markov *chain = &a->herd.chain[c];
     wmi_anneal_course *r = &a->course[c];
     int64_t *t = &a->result.done[c];
     const bool down = a->opts.way == WM_ANNEAL_RAISE;
@@ -176,25 +176,25 @@ static bool after_change(wm_anneal *a, int64_t c, double log_f, const double *gr
 {
     const int64_t t = a->result.done[c];
     const wmi_change at = change_of(a, t);
-    wmi_chain *chain = &a->herd.chain[c];
+    wmi_markov *chain = &a->herd.chain[c];
     wmi_anneal_course *r = &a->course[c];
     const double term = at.to > 0 ? terms[at.k] : r->term;
     const double d = (a->opts.way == WM_ANNEAL_AIS ? 1 : -1) / (double)a->n;
 
     r->change = d * term;
-    if (!wmi_chain_set_density(chain, log_f, grad, followed(a, c, t, terms)) ||
+    if (!wmi_markov_set_density(chain, log_f, grad, followed(a, c, t, terms)) ||
         !isfinite(r->change))
         return fail(a, c);
     chain->step = step_at(a, at);
     chain->next = (uint64_t)t;
     r->phase = WMI_ANNEAL_MOVE;
-    wmi_chain_begin(chain);
+    wmi_markov_begin(chain);
     return true;
 }
 
 static bool after_move(wm_anneal *a, int64_t c)
 {
-    const wmi_chain *chain = &a->herd.chain[c];
+    const wmi_markov *chain = &a->herd.chain[c];
     wmi_anneal_course *r = &a->course[c];
     const int64_t k = change_of(a, a->result.done[c]).k, dim = a->result.dim;
 
@@ -211,18 +211,18 @@ static bool after_move(wm_anneal *a, int64_t c)
 static bool take(void *owner, int64_t c, double log_f, const double *grad, const double *terms)
 {
     wm_anneal *a = owner;
-    wmi_chain *chain = &a->herd.chain[c];
+    wmi_markov *chain = &a->herd.chain[c];
 
     switch (a->course[c].phase) {
     case WMI_ANNEAL_FIRST:
-        if (!wmi_chain_set_density(chain, log_f, grad, terms[0]) || !isfinite(terms[0]))
+        if (!wmi_markov_set_density(chain, log_f, grad, terms[0]) || !isfinite(terms[0]))
             return fail(a, c);
         a->course[c].term = terms[0];
         return go_on(a, c);
     case WMI_ANNEAL_ASK:
         return after_change(a, c, log_f, grad, terms);
     case WMI_ANNEAL_MOVE:
-        if (!wmi_chain_take(chain, log_f, grad, followed(a, c, a->result.done[c], terms)))
+        if (!wmi_markov_take(chain, log_f, grad, followed(a, c, a->result.done[c], terms)))
             return true;
         return after_move(a, c);
     case WMI_ANNEAL_IDLE:
@@ -272,10 +272,10 @@ static wm_status watch(void *owner, bool last, wm_error *err)
         over += a->course[c].phase == WMI_ANNEAL_OVER;
         done += a->course[c].phase == WMI_ANNEAL_OVER ? a->result.steps : a->result.done[c];
     }
-    wmi_progress_update(&a->progress, done, "%s, %" PRId64 " chains through, %" PRId64 " failed",
-                        a->opts.way == WM_ANNEAL_AIS ? "AIS" : "RAISE", over - failed, failed);
+    wm_task_update(&a->progress, done, "%s, %" PRId64 " chains through, %" PRId64 " failed",
+                   a->opts.way == WM_ANNEAL_AIS ? "AIS" : "RAISE", over - failed, failed);
     if (last)
-        wmi_progress_finish(&a->progress, done, "stopped");
+        wm_task_finish(&a->progress, done, "stopped");
     return wmi_save_maybe(&a->opts.save, a->opts.sink, &a->saved, last, err);
 }
 
@@ -284,7 +284,7 @@ wm_status wm_anneal_run(wm_anneal *a, wm_error *err)
     int64_t done = 0;
     wm_status st;
 
-    a->saved = wmi_clock(a->opts.sink);
+    a->saved = wm_clock(a->opts.sink);
     if (!a->has_table) {
         if ((st = wmi_pilot_run(a->pilot, a->result.table, err)))
             return st;
@@ -295,8 +295,8 @@ wm_status wm_anneal_run(wm_anneal *a, wm_error *err)
         if (a->course[c].phase == WMI_ANNEAL_IDLE)
             a->herd.wants[c] = wake(a, c);
     }
-    wmi_progress_start(&a->progress, a->opts.sink, "transitions", done,
-                       a->result.steps * a->herd.chains);
+    wm_task_start(&a->progress, a->opts.sink, "transitions", done,
+                  a->result.steps * a->herd.chains);
     st = wmi_herd_run(&a->herd, take, watch, a, a->opts.stop, err);
     wmi_anneal_gather(a);
     if (!st && a->result.failed == a->result.chains)

@@ -70,7 +70,7 @@ struct wm_anneal {
     wmi_anneal_course *course; /* (chains) */
     double *sums;              /* (chains, 3, bridges) */
     wm_annealed result;
-    wmi_progress progress;
+    wm_task progress;
     double saved; /* clock of the last save */
 };
 

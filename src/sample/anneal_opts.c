@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/opts.h"
 #include "sample/anneal_impl.h"
 
 void wm_anneal_opts_init(wm_anneal_opts *opts)
@@ -38,11 +39,8 @@ wm_status wmi_anneal_opts_settle(wm_anneal_opts *out, wm_moves *moves, const wm_
     wm_status st;
 
     wm_anneal_opts_init(out);
-    if (in) {
-        if (in->struct_size != sizeof *in)
-            return wmi_fail(err, WM_EINVAL, "wm_anneal_opts: start from wm_anneal_opts_init()");
-        *out = *in;
-    }
+    if ((st = wmi_opts_take(out, sizeof *out, in, "wm_anneal_opts_init", err)))
+        return st;
     if ((unsigned)out->way > WM_ANNEAL_RAISE)
         return wmi_fail(err, WM_EINVAL, "way %d of annealing: no such way", (int)out->way);
     if (path->bridges < 1)

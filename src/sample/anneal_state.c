@@ -41,7 +41,7 @@ static void header(const wm_anneal *a, double h[HEADER], const char *names[HEADE
     }
 }
 
-static void walk(wmi_tape *t, wm_anneal *a)
+static void record(wmi_tape *t, wm_anneal *a)
 {
     wm_annealed *r = &a->result;
 
@@ -69,7 +69,7 @@ int64_t wm_anneal_state_size(const wm_anneal *a)
 {
     wmi_tape t = {.mode = WMI_TAPE_COUNT};
 
-    walk(&t, (wm_anneal *)a); /* counting changes nothing in it */
+    record(&t, (wm_anneal *)a); /* counting changes nothing in it */
     return HEADER + t.count;
 }
 
@@ -79,7 +79,7 @@ void wm_anneal_export(const wm_anneal *a, double *state)
     wmi_tape t = {.mode = WMI_TAPE_WRITE, .at = state + HEADER};
 
     header(a, state, names);
-    walk(&t, (wm_anneal *)a); /* nor does writing the tape */
+    record(&t, (wm_anneal *)a); /* nor does writing the tape */
 }
 
 wm_status wm_anneal_import(wm_anneal *a, const double *state, int64_t size, wm_error *err)
@@ -97,7 +97,7 @@ wm_status wm_anneal_import(wm_anneal *a, const double *state, int64_t size, wm_e
         return wmi_fail(err, WM_EINVAL,
                         "state of annealing: %" PRId64 " numbers, expected %" PRId64, size,
                         wm_anneal_state_size(a));
-    walk(&t, a);
+    record(&t, a);
     for (int64_t c = 0; c < a->result.chains; c++)
         if (a->result.done[c] < 0 || a->result.done[c] > a->result.steps)
             return wmi_fail(

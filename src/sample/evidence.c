@@ -5,6 +5,7 @@
 
 #include "base/fail.h"
 #include "base/sums.h"
+#include "check/checks.h"
 #include "waymark/sample.h"
 
 wm_status wm_ais_make(wm_ais *out, const double *log_w, int64_t n, wm_error *err)
@@ -119,4 +120,13 @@ wm_bracket wm_bracket_make(const wm_ais *ais, const wm_raise *raise, const doubl
     b.closed = fabs(b.gap) < room;
     b.crossed = b.gap <= -room;
     return b;
+}
+
+void wm_bracket_check(const wm_bracket *b, wm_checks *list)
+{
+    wmi_checks_add(list, "bracket", b->gap, b->tolerance + 2 * b->gap_se,
+                   b->closed ? WM_CHECK_OK : WM_CHECK_DOUBT, "%s",
+                   b->closed    ? "AIS and RAISE agree: the bracket is closed."
+                   : b->crossed ? "RAISE is above AIS: one of the runs is wrong; more steps help."
+                                : "AIS and RAISE do not agree yet: more steps help.");
 }

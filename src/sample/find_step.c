@@ -10,19 +10,19 @@
 #define STEP_MAX 1e7
 #define STEP_MIN 1e-14
 
-static void attempt(wmi_chain *c)
+static void attempt(wmi_markov *c)
 {
     const wmi_rng own = wmi_rng_sub(&c->rng, c->next), find = wmi_rng_sub(&own, WMI_USE_FIND);
     const wmi_rng momentum = wmi_rng_sub(&find, (uint64_t)c->find_tries);
 
     memcpy(c->now.x, c->state.x, (size_t)c->dim * sizeof *c->now.x);
     memcpy(c->now.grad, c->state.grad, (size_t)c->dim * sizeof *c->now.grad);
-    c->energy0 = wmi_chain_draw_momentum(c, &momentum, c->now.p) - c->state.log_f;
+    c->energy0 = wmi_markov_draw_momentum(c, &momentum, c->now.p) - c->state.log_f;
     c->signed_step = c->step;
-    wmi_chain_leap(c);
+    wmi_markov_leap(c);
 }
 
-void wmi_find_begin(wmi_chain *c)
+void wmi_find_begin(wmi_markov *c)
 {
     if (!(c->step > 0))
         c->step = 1;
@@ -31,9 +31,9 @@ void wmi_find_begin(wmi_chain *c)
     attempt(c);
 }
 
-wmi_found wmi_find_take(wmi_chain *c, double log_f, const double *grad)
+wmi_found wmi_find_take(wmi_markov *c, double log_f, const double *grad)
 {
-    const double gain = c->energy0 - wmi_chain_land(c, log_f, grad);
+    const double gain = c->energy0 - wmi_markov_land(c, log_f, grad);
     const int direction = gain > LOG_ACCEPT ? 1 : -1;
 
     if (c->find_direction == 0)

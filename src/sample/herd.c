@@ -41,8 +41,8 @@ wm_status wmi_herd_init(wmi_herd *h, const wm_path *path, int64_t chains, const 
         return st;
     h->chains = chains; /* from here on _clear walks them */
     for (int64_t c = 0; c < chains; c++)
-        if ((st = wmi_chain_init(&h->chain[c], path->dim, moves, depth,
-                                 wmi_rng_sub(&rng, (uint64_t)c), err)))
+        if ((st = wmi_markov_init(&h->chain[c], path->dim, moves, depth,
+                                  wmi_rng_sub(&rng, (uint64_t)c), err)))
             return st;
     if ((st = wmi_alloc(&h->wants, chains, sizeof *h->wants, what, err)) ||
         (st = wmi_alloc(&h->weights, terms, sizeof *h->weights, what, err)) ||
@@ -58,7 +58,7 @@ wm_status wmi_herd_init(wmi_herd *h, const wm_path *path, int64_t chains, const 
 void wmi_herd_clear(wmi_herd *h)
 {
     for (int64_t c = 0; c < h->chains; c++)
-        wmi_chain_clear(&h->chain[c]);
+        wmi_markov_clear(&h->chain[c]);
     wmi_free(h->chain);
     wmi_free(h->wants);
     wmi_free(h->weights);
@@ -136,7 +136,7 @@ wm_status wmi_save_maybe(const wm_save *save, const wm_sink *sink, double *last,
 
     if (!save->call)
         return WM_OK;
-    clock = wmi_clock(sink);
+    clock = wm_clock(sink);
     if (!now && clock - *last < save->seconds)
         return WM_OK;
     *last = clock;

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "base/fail.h"
-#include "base/speak.h"
 #include "sample/markov.h"
+#include "waymark/sink.h"
 
 /* The answer for chain c: terms (bridges) or NULL where the path has no bridges. True: the chain
  * wants another point, chain[c].at, with the weights of row c. Must touch nothing but chain c's. */
@@ -23,7 +23,7 @@ typedef wm_status wmi_herd_watch(void *owner, bool last, wm_error *err);
 typedef struct wmi_herd {
     wm_path path;
     int64_t chains;
-    wmi_chain *chain;
+    wmi_markov *chain;
     bool *wants;     /* (chains) */
     double *weights; /* (chains, bridges) of every chain's point */
     int64_t evals;   /* points so far */

@@ -62,15 +62,15 @@ static void cut_state(cutter *k, wmi_state *s)
     s->grad = cut(k);
 }
 
-static void cut_phase(cutter *k, wmi_phase *z)
+static void cut_phase(cutter *k, wmi_phase_point *z)
 {
     z->x = cut(k);
     z->p = cut(k);
     z->grad = cut(k);
 }
 
-wm_status wmi_chain_init(wmi_chain *c, int64_t dim, const wm_moves *moves, int64_t max_depth,
-                         wmi_rng rng, wm_error *err)
+wm_status wmi_markov_init(wmi_markov *c, int64_t dim, const wm_moves *moves, int64_t max_depth,
+                          wmi_rng rng, wm_error *err)
 {
     const int64_t lane = WMI_ALIGN / (int64_t)sizeof(double);
     const bool nuts = moves->kernel == WM_KERNEL_NUTS;
@@ -79,7 +79,7 @@ wm_status wmi_chain_init(wmi_chain *c, int64_t dim, const wm_moves *moves, int64
     cutter k = {.stride = (dim + lane - 1) / lane * lane};
     wm_status st;
 
-    *c = (wmi_chain){.dim = dim, .moves = *moves, .max_depth = max_depth, .rng = rng};
+    *c = (wmi_markov){.dim = dim, .moves = *moves, .max_depth = max_depth, .rng = rng};
     c->moves.inv_mass = NULL; /* the caller's: copied below */
     c->step = moves->step_size;
     if ((st = wmi_alloc(&c->block, vectors * k.stride, sizeof(double), "a Markov chain", err)) ||
@@ -105,14 +105,14 @@ wm_status wmi_chain_init(wmi_chain *c, int64_t dim, const wm_moves *moves, int64
     return WM_OK;
 }
 
-void wmi_chain_clear(wmi_chain *c)
+void wmi_markov_clear(wmi_markov *c)
 {
     wmi_free(c->block);
     wmi_free(c->marks);
-    *c = (wmi_chain){0};
+    *c = (wmi_markov){0};
 }
 
-double wmi_chain_draw_momentum(wmi_chain *c, const wmi_rng *rng, double *p)
+double wmi_markov_draw_momentum(wmi_markov *c, const wmi_rng *rng, double *p)
 {
     double kinetic = 0;
 
@@ -124,7 +124,7 @@ double wmi_chain_draw_momentum(wmi_chain *c, const wmi_rng *rng, double *p)
     return kinetic;
 }
 
-void wmi_chain_leap(wmi_chain *c)
+void wmi_markov_leap(wmi_markov *c)
 {
     double *restrict x = c->now.x, *restrict p = c->now.p;
     const double *restrict grad = c->now.grad, *restrict inv_mass = c->inv_mass;
@@ -138,7 +138,7 @@ void wmi_chain_leap(wmi_chain *c)
     c->at = x;
 }
 
-double wmi_chain_land(wmi_chain *c, double log_f, const double *grad)
+double wmi_markov_land(wmi_markov *c, double log_f, const double *grad)
 {
     double *restrict p = c->now.p, *restrict g = c->now.grad;
     const double *restrict inv_mass = c->inv_mass, *restrict in = grad;
@@ -155,12 +155,12 @@ double wmi_chain_land(wmi_chain *c, double log_f, const double *grad)
     return isfinite(energy) ? energy : (double)INFINITY;
 }
 
-double wmi_chain_uniform(wmi_chain *c)
+double wmi_markov_uniform(wmi_markov *c)
 {
     return ((double)(wmi_rng_u64(&c->choose, c->choices++) >> 12) + 0.5) * 0x1p-52;
 }
 
-void wmi_chain_keep(const wmi_chain *c, wmi_state *s, double log_f, double term, double energy)
+void wmi_markov_keep(const wmi_markov *c, wmi_state *s, double log_f, double term, double energy)
 {
     memcpy(s->x, c->now.x, (size_t)c->dim * sizeof *s->x);
     memcpy(s->grad, c->now.grad, (size_t)c->dim * sizeof *s->grad);
@@ -169,7 +169,7 @@ void wmi_chain_keep(const wmi_chain *c, wmi_state *s, double log_f, double term,
     s->energy = energy;
 }
 
-void wmi_chain_copy(const wmi_chain *c, wmi_state *to, const wmi_state *from)
+void wmi_markov_copy(const wmi_markov *c, wmi_state *to, const wmi_state *from)
 {
     memcpy(to->x, from->x, (size_t)c->dim * sizeof *to->x);
     memcpy(to->grad, from->grad, (size_t)c->dim * sizeof *to->grad);
@@ -178,7 +178,7 @@ void wmi_chain_copy(const wmi_chain *c, wmi_state *to, const wmi_state *from)
     to->energy = from->energy;
 }
 
-bool wmi_chain_set_density(wmi_chain *c, double log_f, const double *grad, double term)
+bool wmi_markov_set_density(wmi_markov *c, double log_f, const double *grad, double term)
 {
     bool finite = isfinite(log_f);
 
@@ -191,7 +191,7 @@ bool wmi_chain_set_density(wmi_chain *c, double log_f, const double *grad, doubl
     return finite;
 }
 
-void wmi_chain_begin(wmi_chain *c)
+void wmi_markov_begin(wmi_markov *c)
 {
     const wmi_rng own = wmi_rng_sub(&c->rng, c->next);
     const wmi_rng momentum = wmi_rng_sub(&own, WMI_USE_MOMENTUM);
@@ -202,14 +202,14 @@ void wmi_chain_begin(wmi_chain *c)
     c->sum_accept = 0;
     memcpy(c->now.x, c->state.x, (size_t)c->dim * sizeof *c->now.x);
     memcpy(c->now.grad, c->state.grad, (size_t)c->dim * sizeof *c->now.grad);
-    c->energy0 = wmi_chain_draw_momentum(c, &momentum, c->now.p) - c->state.log_f;
+    c->energy0 = wmi_markov_draw_momentum(c, &momentum, c->now.p) - c->state.log_f;
     if (c->moves.kernel == WM_KERNEL_NUTS)
         wmi_nuts_begin(c);
     else
         wmi_hmc_begin(c);
 }
 
-bool wmi_chain_take(wmi_chain *c, double log_f, const double *grad, double term)
+bool wmi_markov_take(wmi_markov *c, double log_f, const double *grad, double term)
 {
     const bool over = c->moves.kernel == WM_KERNEL_NUTS ? wmi_nuts_take(c, log_f, grad, term)
                                                         : wmi_hmc_take(c, log_f, grad, term);

@@ -22,7 +22,7 @@ static double log_add(double a, double b)
 }
 
 /* Two neighbours as a tree. */
-static bool pair_turns(const wmi_chain *c, const double *a, const double *b)
+static bool pair_turns(const wmi_markov *c, const double *a, const double *b)
 {
     const double *restrict inv_mass = c->inv_mass;
     double at_a = 0, at_b = 0;
@@ -41,7 +41,7 @@ static bool pair_turns(const wmi_chain *c, const double *a, const double *b)
  * the left half, before the right half and up to its end. Three checks: the whole; the left half
  * with the first of the right; the right half with the last of the left. The last two see U-turns
  * between the halves that the first one steps over (Stan 2.21). */
-static bool halves_turn(const wmi_chain *c, const double *left_outer, const double *left_inner,
+static bool halves_turn(const wmi_markov *c, const double *left_outer, const double *left_inner,
                         const double *right_inner, const double *right_outer, const double *before,
                         const double *between, const double *after)
 {
@@ -65,42 +65,42 @@ static bool halves_turn(const wmi_chain *c, const double *left_outer, const doub
     return !(s0 > 0 && s1 > 0 && s2 > 0 && s3 > 0 && s4 > 0 && s5 > 0);
 }
 
-static void copy(const wmi_chain *c, double *to, const double *from)
+static void copy(const wmi_markov *c, double *to, const double *from)
 {
     memcpy(to, from, (size_t)c->dim * sizeof *to);
 }
 
-static void copy_phase(const wmi_chain *c, wmi_phase *to, const wmi_phase *from)
+static void copy_phase(const wmi_markov *c, wmi_phase_point *to, const wmi_phase_point *from)
 {
     copy(c, to->x, from->x);
     copy(c, to->p, from->p);
     copy(c, to->grad, from->grad);
 }
 
-static void begin_doubling(wmi_chain *c)
+static void begin_doubling(wmi_markov *c)
 {
-    c->forward = wmi_chain_uniform(c) < 0.5;
+    c->forward = wmi_markov_uniform(c) < 0.5;
     c->signed_step = c->forward ? c->step : -c->step;
     copy_phase(c, &c->now, &c->end[c->forward]);
     memset(c->sum, 0, (size_t)c->dim * sizeof *c->sum);
     c->leaf = 0;
     c->leaves = INT64_C(1) << c->moved.depth;
     c->log_weight_new = -(double)INFINITY;
-    wmi_chain_leap(c);
+    wmi_markov_leap(c);
 }
 
-void wmi_nuts_begin(wmi_chain *c)
+void wmi_nuts_begin(wmi_markov *c)
 {
     copy_phase(c, &c->end[0], &c->now);
     copy_phase(c, &c->end[1], &c->now);
     copy(c, c->rho, c->now.p);
-    wmi_chain_copy(c, &c->sample, &c->state);
+    wmi_markov_copy(c, &c->sample, &c->state);
     c->sample.energy = c->energy0;
     c->log_weight = 0; /* weights are exp(energy0 - energy) */
     begin_doubling(c);
 }
 
-static bool end_transition(wmi_chain *c)
+static bool end_transition(wmi_markov *c)
 {
     wmi_swap_states(&c->state, &c->sample);
     return true;
@@ -108,7 +108,7 @@ static bool end_transition(wmi_chain *c)
 
 /* The moving point becomes leaf c->leaf: adds it to the sums and marks, true if it completes a
  * subtree that turns. */
-static bool add_leaf(wmi_chain *c)
+static bool add_leaf(wmi_markov *c)
 {
     const int64_t n = c->leaf;
     const int top = __builtin_popcountll((unsigned long long)n >> 1);
@@ -139,14 +139,14 @@ static bool add_leaf(wmi_chain *c)
 /* The doubling is whole and has no U-turn in itself: joins it to the trajectory. True if that
  * turns.
  */
-static bool join(wmi_chain *c)
+static bool join(wmi_markov *c)
 {
-    wmi_phase *near = &c->end[c->forward];
+    wmi_phase_point *near = &c->end[c->forward];
     const double *first = c->leaves > 1 ? c->marks[0].p : c->now.p;
     bool turns;
 
     c->moved.depth++;
-    if (log(wmi_chain_uniform(c)) < c->log_weight_new - c->log_weight)
+    if (log(wmi_markov_uniform(c)) < c->log_weight_new - c->log_weight)
         wmi_swap_states(&c->sample, &c->proposal);
     c->log_weight = log_add(c->log_weight, c->log_weight_new);
 #pragma omp simd
@@ -159,9 +159,9 @@ static bool join(wmi_chain *c)
     return turns;
 }
 
-bool wmi_nuts_take(wmi_chain *c, double log_f, const double *grad, double term)
+bool wmi_nuts_take(wmi_markov *c, double log_f, const double *grad, double term)
 {
-    const double energy = wmi_chain_land(c, log_f, grad), log_w = c->energy0 - energy;
+    const double energy = wmi_markov_land(c, log_f, grad), log_w = c->energy0 - energy;
 
     c->moved.n_leapfrog++;
     c->sum_accept += fmin(1, exp(log_w));
@@ -170,12 +170,12 @@ bool wmi_nuts_take(wmi_chain *c, double log_f, const double *grad, double term)
         return end_transition(c);
     }
     c->log_weight_new = log_add(c->log_weight_new, log_w);
-    if (c->leaf == 0 || log(wmi_chain_uniform(c)) < log_w - c->log_weight_new)
-        wmi_chain_keep(c, &c->proposal, log_f, term, energy);
+    if (c->leaf == 0 || log(wmi_markov_uniform(c)) < log_w - c->log_weight_new)
+        wmi_markov_keep(c, &c->proposal, log_f, term, energy);
     if (add_leaf(c))
         return end_transition(c);
     if (++c->leaf < c->leaves) {
-        wmi_chain_leap(c);
+        wmi_markov_leap(c);
         return false;
     }
     if (join(c) || c->moved.depth >= c->max_depth)

@@ -26,7 +26,7 @@ struct wmi_pilot {
     course *course;    /* (chains) */
     double *log_steps; /* (chains, bridges + 1) */
     double *start;     /* (chains, dim) */
-    wmi_progress progress;
+    wm_task progress;
 };
 
 wm_status wmi_pilot_new(wmi_pilot **out, const wm_path *path, const wm_anneal_opts *opts,
@@ -73,10 +73,10 @@ static int64_t half(const wmi_pilot *p)
     return p->opts.pilot_steps / 2;
 }
 
-static bool move(wmi_chain *chain, course *r)
+static bool move(wmi_markov *chain, course *r)
 {
     r->phase = MOVE;
-    wmi_chain_begin(chain);
+    wmi_markov_begin(chain);
     return true;
 }
 
@@ -84,7 +84,7 @@ static bool move(wmi_chain *chain, course *r)
 static bool go_on(wmi_pilot *p, int64_t c)
 {
     const int64_t m = p->herd.path.bridges;
-    wmi_chain *chain = &p->herd.chain[c];
+    wmi_markov *chain = &p->herd.chain[c];
     course *r = &p->course[c];
     const bool climbs = r->stage > 0 && r->i < half(p);
     const wmi_change at = {m - r->stage, /* stage 0: all weights 0 */
@@ -110,7 +110,7 @@ static bool fail(course *r)
 /* After a transition: learns, and steps on to the next one, or to the next stage. */
 static bool learn(wmi_pilot *p, int64_t c)
 {
-    wmi_chain *chain = &p->herd.chain[c];
+    wmi_markov *chain = &p->herd.chain[c];
     course *r = &p->course[c];
     const int64_t m = p->herd.path.bridges;
 
@@ -130,14 +130,14 @@ static bool learn(wmi_pilot *p, int64_t c)
 static bool take(void *owner, int64_t c, double log_f, const double *grad, const double *terms)
 {
     wmi_pilot *p = owner;
-    wmi_chain *chain = &p->herd.chain[c];
+    wmi_markov *chain = &p->herd.chain[c];
     course *r = &p->course[c];
     wmi_found found;
 
     (void)terms;
     switch (r->phase) {
     case ASK:
-        if (!wmi_chain_set_density(chain, log_f, grad, 0))
+        if (!wmi_markov_set_density(chain, log_f, grad, 0))
             return fail(r);
         if (!r->find)
             return move(chain, r);
@@ -153,7 +153,7 @@ static bool take(void *owner, int64_t c, double log_f, const double *grad, const
         wmi_dual_start(&r->dual, chain->step, 1, p->moves.target_accept);
         return move(chain, r);
     case MOVE:
-        return wmi_chain_take(chain, log_f, grad, 0) ? learn(p, c) : true;
+        return wmi_markov_take(chain, log_f, grad, 0) ? learn(p, c) : true;
     case OVER:
         break;
     }
@@ -175,9 +175,9 @@ static wm_status watch(void *owner, bool last, wm_error *err)
             "pilot of annealing: the density, its gradient or the search for a step size "
             "failed in all %" PRId64 " chains, with %" PRId64 " transitions done",
             failed, done);
-    wmi_progress_update(&p->progress, done, "pilot: step sizes");
+    wm_task_update(&p->progress, done, "pilot: step sizes");
     if (last)
-        wmi_progress_finish(&p->progress, done, "pilot: stopped");
+        wm_task_finish(&p->progress, done, "pilot: stopped");
     return WM_OK;
 }
 
@@ -188,7 +188,7 @@ wm_status wmi_pilot_run(wmi_pilot *p, double *table, wm_error *err)
     int64_t used = 0;
 
     for (int64_t c = 0; c < p->herd.chains; c++) { /* always from the start: it is short */
-        wmi_chain *chain = &p->herd.chain[c];
+        wmi_markov *chain = &p->herd.chain[c];
         course *r = &p->course[c];
 
         memcpy(chain->state.x, &p->start[c * dim], (size_t)dim * sizeof *p->start);
@@ -199,8 +199,8 @@ wm_status wmi_pilot_run(wmi_pilot *p, double *table, wm_error *err)
             wmi_dual_start(&r->dual, chain->step, 1, p->moves.target_accept);
         p->herd.wants[c] = go_on(p, c);
     }
-    wmi_progress_start(&p->progress, p->opts.sink, "transitions", 0,
-                       p->herd.chains * (m + 1) * p->opts.pilot_steps);
+    wm_task_start(&p->progress, p->opts.sink, "transitions", 0,
+                  p->herd.chains * (m + 1) * p->opts.pilot_steps);
     if ((st = wmi_herd_run(&p->herd, take, watch, p, p->opts.stop, err)))
         return st;
     memset(table, 0, (size_t)(m + 1) * sizeof *table);

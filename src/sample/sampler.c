@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/opts.h"
 #include "sample/sampler_impl.h"
 
 void wm_sample_opts_init(wm_sample_opts *opts)
@@ -25,8 +26,6 @@ static wm_status check_opts(const wm_sample_opts *o, wm_error *err)
 {
     int64_t transitions;
 
-    if (o->struct_size != sizeof *o)
-        return wmi_fail(err, WM_EINVAL, "wm_sample_opts: start from wm_sample_opts_init()");
     if (o->warmup < 0 || o->draws < 1 || o->thin < 1 ||
         __builtin_mul_overflow(o->draws, o->thin, &transitions) ||
         __builtin_add_overflow(transitions, o->warmup, &transitions) ||
@@ -72,33 +71,33 @@ static wm_status draws_alloc(wm_draws *d, int64_t chains, int64_t draws, int64_t
 wm_status wm_sampler_new(wm_sampler **out, const wm_path *path, int64_t chains, const double *start,
                          const wm_sample_opts *opts, wm_error *err)
 {
-    const wmi_rng rng = wmi_rng_make(opts ? opts->seed : 1, "sample");
-    wm_sample_opts defaults;
+    wm_sample_opts o;
+    wmi_rng rng;
     wm_sampler *s = NULL;
     wm_moves moves;
     int64_t depth, dim;
     wm_status st;
 
     *out = NULL;
-    wm_sample_opts_init(&defaults);
-    if (!opts)
-        opts = &defaults;
-    if ((st = wmi_path_check(path, chains, start, err)) || (st = check_opts(opts, err)) ||
-        (st = wmi_moves_settle(&moves, &opts->moves, path->dim, err)))
+    wm_sample_opts_init(&o);
+    if ((st = wmi_opts_take(&o, sizeof o, opts, "wm_sample_opts_init", err)) ||
+        (st = wmi_path_check(path, chains, start, err)) || (st = check_opts(&o, err)) ||
+        (st = wmi_moves_settle(&moves, &o.moves, path->dim, err)))
         return st;
+    rng = wmi_rng_make(o.seed, "sample");
     if ((st = wmi_alloc(&s, 1, sizeof *s, "a sampler", err)))
         return st;
-    s->opts = *opts;
+    s->opts = o;
     s->moves = moves;
-    s->windows = wmi_windows_plan(opts->warmup);
+    s->windows = wmi_windows_plan(o.warmup);
     dim = path->dim;
-    depth = opts->max_depth > opts->warmup_depth ? opts->max_depth : opts->warmup_depth;
+    depth = o.max_depth > o.warmup_depth ? o.max_depth : o.warmup_depth;
     if ((st = wmi_herd_init(&s->herd, path, chains, &moves, depth, rng, err)) ||
-        (st = draws_alloc(&s->draws, chains, opts->draws, dim, err)) ||
+        (st = draws_alloc(&s->draws, chains, o.draws, dim, err)) ||
         (st = wmi_alloc(&s->course, chains, sizeof *s->course, "a sampler", err)) ||
         (st = wmi_alloc(&s->variances, 2 * chains * dim, sizeof *s->variances, "a sampler", err)))
         goto done;
-    s->draws.max_depth = moves.kernel == WM_KERNEL_NUTS ? opts->max_depth : 0;
+    s->draws.max_depth = moves.kernel == WM_KERNEL_NUTS ? o.max_depth : 0;
     for (int64_t c = 0; c < chains; c++) {
         wmi_course *r = &s->course[c];
 
@@ -147,30 +146,30 @@ static int64_t transitions(const wm_sampler *s)
 /* What comes after a transition or a search; false if nothing does. */
 static bool go_on(wm_sampler *s, int64_t c)
 {
-    wmi_chain *chain = &s->herd.chain[c];
+    wmi_markov *chain = &s->herd.chain[c];
     wmi_course *r = &s->course[c];
 
     if ((int64_t)chain->next >= transitions(s)) {
-        r->phase = WMI_PHASE_OVER;
+        r->phase = WMI_STAGE_OVER;
         return false;
     }
     chain->step = r->step;
     if (r->find) {
-        r->phase = WMI_PHASE_FIND;
+        r->phase = WMI_STAGE_FIND;
         wmi_find_begin(chain);
         return true;
     }
     chain->max_depth =
         (int64_t)chain->next < s->opts.warmup ? s->opts.warmup_depth : s->opts.max_depth;
-    r->phase = WMI_PHASE_MOVE;
-    wmi_chain_begin(chain);
+    r->phase = WMI_STAGE_MOVE;
+    wmi_markov_begin(chain);
     return true;
 }
 
 /* After transition t of the warm-up. */
 static void adapt(wm_sampler *s, int64_t c, int64_t t)
 {
-    wmi_chain *chain = &s->herd.chain[c];
+    wmi_markov *chain = &s->herd.chain[c];
     wmi_course *r = &s->course[c];
 
     r->step = wmi_dual_learn(&r->dual, chain->moved.accept);
@@ -190,7 +189,7 @@ static void adapt(wm_sampler *s, int64_t c, int64_t t)
 /* After transition t that is kept, or thinned out. */
 static void record(wm_sampler *s, int64_t c, int64_t t)
 {
-    const wmi_chain *chain = &s->herd.chain[c];
+    const wmi_markov *chain = &s->herd.chain[c];
     wmi_course *r = &s->course[c];
     wm_draws *d = &s->draws;
     const int64_t kept = t - s->opts.warmup, i = c * d->draws + kept / s->opts.thin;
@@ -217,24 +216,24 @@ static void record(wm_sampler *s, int64_t c, int64_t t)
 static bool trouble(wmi_course *r, wmi_trouble what)
 {
     r->trouble = what;
-    r->phase = WMI_PHASE_OVER;
+    r->phase = WMI_STAGE_OVER;
     return false;
 }
 
 static bool take(void *owner, int64_t c, double log_f, const double *grad, const double *terms)
 {
     wm_sampler *s = owner;
-    wmi_chain *chain = &s->herd.chain[c];
+    wmi_markov *chain = &s->herd.chain[c];
     wmi_course *r = &s->course[c];
     wmi_found found;
 
     (void)terms;
     switch (r->phase) {
-    case WMI_PHASE_START:
-        if (!wmi_chain_set_density(chain, log_f, grad, 0))
+    case WMI_STAGE_START:
+        if (!wmi_markov_set_density(chain, log_f, grad, 0))
             return trouble(r, WMI_TROUBLE_START);
         return go_on(s, c);
-    case WMI_PHASE_FIND:
+    case WMI_STAGE_FIND:
         if ((found = wmi_find_take(chain, log_f, grad)) == WMI_FIND_ON)
             return true;
         if (found == WMI_FIND_FAILED)
@@ -243,8 +242,8 @@ static bool take(void *owner, int64_t c, double log_f, const double *grad, const
         r->step = chain->step;
         wmi_dual_start(&r->dual, r->step, r->pull, s->moves.target_accept);
         return go_on(s, c);
-    case WMI_PHASE_MOVE:
-        if (!wmi_chain_take(chain, log_f, grad, 0))
+    case WMI_STAGE_MOVE:
+        if (!wmi_markov_take(chain, log_f, grad, 0))
             return true;
         if ((int64_t)chain->next <= s->opts.warmup)
             adapt(s, c, (int64_t)chain->next - 1);
@@ -254,8 +253,8 @@ static bool take(void *owner, int64_t c, double log_f, const double *grad, const
         r->all_leapfrogs += (double)chain->moved.n_leapfrog;
         r->all_divergent += chain->moved.divergent;
         return go_on(s, c);
-    case WMI_PHASE_IDLE:
-    case WMI_PHASE_OVER:
+    case WMI_STAGE_IDLE:
+    case WMI_STAGE_OVER:
         break;
     }
     return false;
@@ -287,10 +286,10 @@ static wm_status watch(void *owner, bool last, wm_error *err)
         divergent += r->all_divergent;
     }
     if (done > 0)
-        wmi_progress_update(&s->progress, done, "acceptance %.2f, %.1f leapfrogs, %.0f divergent",
-                            accept / (double)done, leapfrogs / (double)done, divergent);
+        wm_task_update(&s->progress, done, "acceptance %.2f, %.1f leapfrogs, %.0f divergent",
+                       accept / (double)done, leapfrogs / (double)done, divergent);
     if (last)
-        wmi_progress_finish(&s->progress, done, "stopped");
+        wm_task_finish(&s->progress, done, "stopped");
     return wmi_save_maybe(&s->opts.save, s->opts.sink, &s->saved, last, err);
 }
 
@@ -302,16 +301,15 @@ wm_status wm_sampler_run(wm_sampler *s, wm_error *err)
         wmi_course *r = &s->course[c];
 
         done += (int64_t)s->herd.chain[c].next;
-        if (r->phase == WMI_PHASE_START) {
+        if (r->phase == WMI_STAGE_START) {
             s->herd.chain[c].at = s->herd.chain[c].state.x;
             s->herd.wants[c] = true;
-        } else if (r->phase == WMI_PHASE_IDLE) {
+        } else if (r->phase == WMI_STAGE_IDLE) {
             s->herd.wants[c] = go_on(s, c);
         }
     }
-    wmi_progress_start(&s->progress, s->opts.sink, "transitions", done,
-                       transitions(s) * s->herd.chains);
-    s->saved = wmi_clock(s->opts.sink);
+    wm_task_start(&s->progress, s->opts.sink, "transitions", done, transitions(s) * s->herd.chains);
+    s->saved = wm_clock(s->opts.sink);
     return wmi_herd_run(&s->herd, take, watch, s, s->opts.stop, err);
 }
 

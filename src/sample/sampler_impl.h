@@ -5,13 +5,13 @@
 #include "sample/adapt.h"
 #include "sample/herd.h"
 
-typedef enum wmi_phase_of {
-    WMI_PHASE_START, /* the density at the start is not known */
-    WMI_PHASE_IDLE,  /* between transitions */
-    WMI_PHASE_FIND,  /* searching for a step size */
-    WMI_PHASE_MOVE,  /* in a transition */
-    WMI_PHASE_OVER,  /* nothing left to do */
-} wmi_phase_of;
+typedef enum wmi_stage {
+    WMI_STAGE_START, /* the density at the start is not known */
+    WMI_STAGE_IDLE,  /* between transitions */
+    WMI_STAGE_FIND,  /* searching for a step size */
+    WMI_STAGE_MOVE,  /* in a transition */
+    WMI_STAGE_OVER,  /* nothing left to do */
+} wmi_stage;
 
 typedef enum wmi_trouble {
     WMI_TROUBLE_NONE,
@@ -21,7 +21,7 @@ typedef enum wmi_trouble {
 
 /* A chain's course through warm-up and draws. */
 typedef struct wmi_course {
-    wmi_phase_of phase;
+    wmi_stage phase;
     wmi_trouble trouble;
     bool find;   /* a step size must be searched before the next transition */
     double pull; /* with which dual averaging starts after that */
@@ -44,7 +44,7 @@ struct wm_sampler {
     wmi_course *course; /* (chains) */
     double *variances;  /* (chains, 2, dim) */
     wm_draws draws;
-    wmi_progress progress;
+    wm_task progress;
     double saved; /* clock of the last save */
 };
 

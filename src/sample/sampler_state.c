@@ -53,10 +53,10 @@ static void walk_dual(wmi_tape *t, wmi_dual *d)
     wmi_tape_double(t, &d->count);
 }
 
-static void walk_chain(wmi_tape *t, wmi_chain *c, wmi_course *r)
+static void walk_chain(wmi_tape *t, wmi_markov *c, wmi_course *r)
 {
     int64_t next = (int64_t)c->next;
-    bool known = r->phase != WMI_PHASE_START;
+    bool known = r->phase != WMI_STAGE_START;
 
     wmi_tape_bool(t, &known);
     wmi_tape_int(t, &next);
@@ -81,12 +81,12 @@ static void walk_chain(wmi_tape *t, wmi_chain *c, wmi_course *r)
     wmi_tape_doubles(t, r->variances.m2, c->dim);
     if (t->mode == WMI_TAPE_READ) {
         c->next = (uint64_t)next;
-        r->phase = known ? WMI_PHASE_IDLE : WMI_PHASE_START;
+        r->phase = known ? WMI_STAGE_IDLE : WMI_STAGE_START;
         r->trouble = WMI_TROUBLE_NONE;
     }
 }
 
-static void walk(wmi_tape *t, wm_sampler *s)
+static void record(wmi_tape *t, wm_sampler *s)
 {
     wm_draws *d = &s->draws;
     const int64_t n = d->chains * d->draws;
@@ -113,7 +113,7 @@ int64_t wm_sampler_state_size(const wm_sampler *s)
 {
     wmi_tape t = {.mode = WMI_TAPE_COUNT};
 
-    walk(&t, (wm_sampler *)s); /* counting changes nothing in it */
+    record(&t, (wm_sampler *)s); /* counting changes nothing in it */
     return HEADER + t.count;
 }
 
@@ -123,7 +123,7 @@ void wm_sampler_export(const wm_sampler *s, double *state)
     wmi_tape t = {.mode = WMI_TAPE_WRITE, .at = state + HEADER};
 
     header(s, state, names);
-    walk(&t, (wm_sampler *)s); /* writing the tape changes nothing in the sampler */
+    record(&t, (wm_sampler *)s); /* writing the tape changes nothing in the sampler */
 }
 
 wm_status wm_sampler_import(wm_sampler *s, const double *state, int64_t size, wm_error *err)
@@ -144,7 +144,7 @@ wm_status wm_sampler_import(wm_sampler *s, const double *state, int64_t size, wm
     for (int64_t i = HEADER; i < size; i++)
         if (isnan(state[i]))
             return wmi_fail(err, WM_EINVAL, "state of a sampler: number %" PRId64 " is NaN", i);
-    walk(&t, s);
+    record(&t, s);
     for (int64_t c = 0; c < s->herd.chains; c++) {
         const int64_t next = (int64_t)s->herd.chain[c].next;
 

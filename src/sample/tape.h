@@ -1,4 +1,4 @@
-/* tape.h - a state as a row of doubles. One walk over an object's parts serves to count them, to
+/* tape.h - a state as a row of doubles. One pass over an object's parts serves to count them, to
  * write them down and to read them back, so that the three cannot differ. Integers up to 2^53 are
  * exact. */
 #ifndef WMI_SAMPLE_TAPE_H

@@ -25,9 +25,10 @@ wm_status wmi_batcher_new(wmi_batcher **out, const wm_chain *chain, const wmi_so
 
     *out = NULL;
     if (rows < 1)
-        return wmi_fail(err, WM_EINVAL,
-                        "the batch holds no whole trajectory: it needs at least one row for each "
-                        "waymark, raise --batch");
+        return wmi_about(wmi_fail(err, WM_EINVAL,
+                                  "the batch holds no whole trajectory: it needs at least one row "
+                                  "for each waymark"),
+                         err, "batch");
     if (source->dim_u > 0 && form == WMI_BATCH_SPREAD)
         return wmi_fail(err, WM_EINVAL,
                         "spread batches have no u that serves all bridges: use coupled ones");
@@ -80,10 +81,10 @@ static void draw_turns(wmi_batcher *b, int64_t step)
         wm_chain_draw_turns(b->chain, b->turns_seed, step, trajectories(b), b->turns);
 }
 
-static void train_ends(wmi_batcher *b, int64_t step)
+static wm_status train_ends(wmi_batcher *b, int64_t step, wm_error *err)
 {
-    b->source->train(b->source->ctx, step, trajectories(b), b->x0, b->xm);
     draw_turns(b, step);
+    return b->source->train(b->source->ctx, step, trajectories(b), b->x0, b->xm, err);
 }
 
 int64_t wmi_batcher_valid_batches(const wmi_batcher *b)
@@ -108,8 +109,8 @@ static wm_status coupled(wmi_batcher *b, float *x, wm_error *err)
     const wm_ends_f32 ends = ends_of(b, 0);
 
     if (s->map)
-        return wm_chain_bridges_mapped_f32(b->chain, &ends, s->map, s->ctx, b->work, x, err);
-    wm_chain_bridges_f32(b->chain, &ends, x);
+        return wmi_chain_bridges_mapped_f32(b->chain, &ends, s->map, s->ctx, b->work, x, err);
+    wmi_chain_bridges_f32(b->chain, &ends, x);
     return WM_OK;
 }
 
@@ -118,8 +119,10 @@ wm_status wmi_batcher_train(wmi_batcher *b, int64_t step, float *x, wm_error *er
     const wmi_source *s = b->source;
     const int64_t dim = s->dim;
     float *to = s->map ? b->work : x;
+    const wm_status st = train_ends(b, step, err);
 
-    train_ends(b, step);
+    if (st)
+        return st;
     if (b->form == WMI_BATCH_COUPLED)
         return coupled(b, x, err);
     for (int64_t k = 0; k < b->bridges; k++) {
@@ -141,49 +144,55 @@ static int64_t valid_run(const wmi_batcher *b, int64_t i, int64_t done, int64_t 
     return want < n - *first ? want : n - *first;
 }
 
-static void read_valid(const wmi_batcher *b, int64_t i, float *x0, float *xm)
+static wm_status read_valid(const wmi_batcher *b, int64_t i, float *x0, float *xm, wm_error *err)
 {
     const int64_t dim = b->source->dim;
+    wm_status st = WM_OK;
 
-    for (int64_t done = 0, take, first; done < b->rows; done += take) {
+    for (int64_t done = 0, take, first; !st && done < b->rows; done += take) {
         take = valid_run(b, i, done, &first);
-        b->source->valid(b->source->ctx, first, take, x0 + done * dim, xm + done * dim);
+        st = b->source->valid(b->source->ctx, first, take, x0 + done * dim, xm + done * dim, err);
     }
+    return st;
 }
 
-static void valid_ends(wmi_batcher *b, int64_t i)
+static wm_status valid_ends(wmi_batcher *b, int64_t i, wm_error *err)
 {
-    read_valid(b, i, b->x0, b->xm);
     draw_turns(b, -1 - i);
+    return read_valid(b, i, b->x0, b->xm, err);
 }
 
-void wmi_batcher_train_ends(const wmi_batcher *b, int64_t step, float *x)
+wm_status wmi_batcher_train_ends(const wmi_batcher *b, int64_t step, float *x, wm_error *err)
 {
-    b->source->train(b->source->ctx, step, b->rows, x, x + b->rows * b->source->dim);
+    return b->source->train(b->source->ctx, step, b->rows, x, x + b->rows * b->source->dim, err);
 }
 
-void wmi_batcher_valid_ends(const wmi_batcher *b, int64_t i, float *x)
+wm_status wmi_batcher_valid_ends(const wmi_batcher *b, int64_t i, float *x, wm_error *err)
 {
-    read_valid(b, i, x, x + b->rows * b->source->dim);
+    return read_valid(b, i, x, x + b->rows * b->source->dim, err);
 }
 
-void wmi_batcher_train_u(const wmi_batcher *b, int64_t step, float *u)
+wm_status wmi_batcher_train_u(const wmi_batcher *b, int64_t step, float *u, wm_error *err)
 {
-    b->source->train_u(b->source->ctx, step, b->rows, u);
+    return b->source->train_u(b->source->ctx, step, b->rows, u, err);
 }
 
-void wmi_batcher_valid_u(const wmi_batcher *b, int64_t i, float *u)
+wm_status wmi_batcher_valid_u(const wmi_batcher *b, int64_t i, float *u, wm_error *err)
 {
-    for (int64_t done = 0, take, first; done < b->rows; done += take) {
+    wm_status st = WM_OK;
+
+    for (int64_t done = 0, take, first; !st && done < b->rows; done += take) {
         take = valid_run(b, i, done, &first);
-        b->source->valid_u(b->source->ctx, first, take, u + done * b->source->dim_u);
+        st = b->source->valid_u(b->source->ctx, first, take, u + done * b->source->dim_u, err);
     }
+    return st;
 }
 
 wm_status wmi_batcher_valid(wmi_batcher *b, int64_t i, float *x, wm_error *err)
 {
-    valid_ends(b, i);
-    return coupled(b, x, err);
+    const wm_status st = valid_ends(b, i, err);
+
+    return st ? st : coupled(b, x, err);
 }
 
 static wm_status waymarks(wmi_batcher *b, float *x, wm_error *err)
@@ -197,14 +206,16 @@ static wm_status waymarks(wmi_batcher *b, float *x, wm_error *err)
 
 wm_status wmi_batcher_train_waymarks(wmi_batcher *b, int64_t step, float *x, wm_error *err)
 {
-    train_ends(b, step);
-    return waymarks(b, x, err);
+    const wm_status st = train_ends(b, step, err);
+
+    return st ? st : waymarks(b, x, err);
 }
 
 wm_status wmi_batcher_valid_waymarks(wmi_batcher *b, int64_t i, float *x, wm_error *err)
 {
-    valid_ends(b, i);
-    return waymarks(b, x, err);
+    const wm_status st = valid_ends(b, i, err);
+
+    return st ? st : waymarks(b, x, err);
 }
 
 static wm_status starts(wmi_batcher *b, float *x, wm_error *err)
@@ -218,21 +229,23 @@ static wm_status starts(wmi_batcher *b, float *x, wm_error *err)
 
 wm_status wmi_batcher_train_starts(wmi_batcher *b, int64_t step, float *x, wm_error *err)
 {
-    train_ends(b, step);
-    return starts(b, x, err);
+    const wm_status st = train_ends(b, step, err);
+
+    return st ? st : starts(b, x, err);
 }
 
 wm_status wmi_batcher_valid_starts(wmi_batcher *b, int64_t i, float *x, wm_error *err)
 {
-    valid_ends(b, i);
-    return starts(b, x, err);
+    const wm_status st = valid_ends(b, i, err);
+
+    return st ? st : starts(b, x, err);
 }
 
 wm_status wmi_source_valid_rows(const wmi_source *s, int64_t first, int64_t n, float *work,
                                 float *x, wm_error *err)
 {
     float *x0 = s->map ? work : x, *xm = work + (s->map ? n * s->dim : 0);
+    const wm_status st = s->valid(s->ctx, first, n, x0, xm, err);
 
-    s->valid(s->ctx, first, n, x0, xm);
-    return s->map ? s->map(s->ctx, n, s->dim, x0, x, err) : WM_OK;
+    return st || !s->map ? st : s->map(s->ctx, n, s->dim, x0, x, err);
 }

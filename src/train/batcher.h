@@ -7,24 +7,25 @@
 #define WMI_TRAIN_BATCHER_H
 
 #include "base/fail.h"
-#include "waymark/waymarks.h"
+#include "waymarks/chain.h"
 
-/* Where the ends of trajectories come from. Both functions fill x0 and xm, (rows, dim). */
+/* Where the ends of trajectories come from. train and valid fill x0 and xm, (rows, dim). What fails
+ * ends the training: nothing is learned from rows that a source has left half done. */
 typedef struct wmi_source {
     int64_t dim;
     int64_t n_train, n_valid; /* rows of p0 */
-    void (*train)(void *ctx, int64_t step, int64_t rows, float *x0, float *xm);
+    wm_status (*train)(void *ctx, int64_t step, int64_t rows, float *x0, float *xm, wm_error *err);
     /* Rows first .. first + rows of the validation set; the same ends at every call. */
-    void (*valid)(void *ctx, int64_t first, int64_t rows, float *x0, float *xm);
+    wm_status (*valid)(void *ctx, int64_t first, int64_t rows, float *x0, float *xm, wm_error *err);
     void *ctx;
     /* Where the ends are in the z-space of an invertible map: from waymarks there to rows that the
      * bridges see, (n, dim) both. NULL: the ends are rows of that kind already. */
-    wm_map_f32 *map;
+    wmi_map_f32 *map;
     /* For models with a u apart from the rows (dim_u columns; 0: none): the u of the same
      * trajectories, which serves all their waymarks, (rows, dim_u). */
     int64_t dim_u;
-    void (*train_u)(void *ctx, int64_t step, int64_t rows, float *u);
-    void (*valid_u)(void *ctx, int64_t first, int64_t rows, float *u);
+    wm_status (*train_u)(void *ctx, int64_t step, int64_t rows, float *u, wm_error *err);
+    wm_status (*valid_u)(void *ctx, int64_t first, int64_t rows, float *u, wm_error *err);
 } wmi_source;
 
 typedef enum wmi_batch_form {
@@ -44,7 +45,7 @@ void wmi_batcher_free(wmi_batcher *b);
 WM_MUST_CHECK wm_status wmi_batcher_random_order(wmi_batcher *b, uint64_t seed, wm_error *err);
 int64_t wmi_batcher_valid_batches(const wmi_batcher *b); /* whole ones, at least 1 */
 
-/* What fails is the map of the source. */
+/* What fails is the source, or its map. */
 
 /* x (m, 2 rows, dim): for bridge k the rows of waymark k, then those of waymark k + 1. */
 WM_MUST_CHECK wm_status wmi_batcher_train(wmi_batcher *b, int64_t step, float *x, wm_error *err);
@@ -61,11 +62,15 @@ WM_MUST_CHECK wm_status wmi_batcher_train_starts(wmi_batcher *b, int64_t step, f
 WM_MUST_CHECK wm_status wmi_batcher_valid_starts(wmi_batcher *b, int64_t i, float *x,
                                                  wm_error *err);
 /* x (2, rows, dim): the ends themselves, those of p0 first, for models that mix by themselves. */
-void wmi_batcher_train_ends(const wmi_batcher *b, int64_t step, float *x);
-void wmi_batcher_valid_ends(const wmi_batcher *b, int64_t i, float *x);
+WM_MUST_CHECK wm_status wmi_batcher_train_ends(const wmi_batcher *b, int64_t step, float *x,
+                                               wm_error *err);
+WM_MUST_CHECK wm_status wmi_batcher_valid_ends(const wmi_batcher *b, int64_t i, float *x,
+                                               wm_error *err);
 /* u (rows, dim_u) of the trajectories of a step, or of a validation batch; coupled form only. */
-void wmi_batcher_train_u(const wmi_batcher *b, int64_t step, float *u);
-void wmi_batcher_valid_u(const wmi_batcher *b, int64_t i, float *u);
+WM_MUST_CHECK wm_status wmi_batcher_train_u(const wmi_batcher *b, int64_t step, float *u,
+                                            wm_error *err);
+WM_MUST_CHECK wm_status wmi_batcher_valid_u(const wmi_batcher *b, int64_t i, float *u,
+                                            wm_error *err);
 /* Rows first .. first + n of the validation set at the data's end: x (n, dim); work (2, n,
  * dim). */
 WM_MUST_CHECK wm_status wmi_source_valid_rows(const wmi_source *source, int64_t first, int64_t n,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "data/safetensors.h"
+#include "data/formats/safetensors.h"
 
 enum { N_COUNTS = 6, N_REALS = 3 };
 
@@ -58,6 +58,8 @@ wm_status wmi_checkpoint_load(const char *path, wmi_train_state *s, const char *
         return WM_OK;
     if ((st = wmi_safetensors_open(&file, path, err)))
         return st;
+    if ((st = wmi_safetensors_own(file, err)))
+        goto done;
     old = wmi_safetensors_meta(file, "settings");
     if (!old || strcmp(old, settings) != 0) {
         st = wmi_fail(err, WM_EINVAL,

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "engine/program.h"
+#include "optim/lr_schedule.h"
 #include "train/train_loop.h"
 
 enum { FROZEN_BYTES = 176 };
@@ -19,24 +20,21 @@ void wmi_likelihood_opts_init(wmi_likelihood_opts *opts, wmi_noise_kind kind)
 {
     const bool flow = kind == WMI_NOISE_FLOW;
 
-    *opts = (wmi_likelihood_opts){
-        .batch = flow ? 256 : 512,
-        .iterations = flow ? 20000 : 3000,
-        .patience = 30,
-        .lr = flow ? 1e-3 : 5e-3,
-        .schedule = WMI_LR_COSINE,
-        .warmup = flow ? 200 : 100,
-        .clip = flow ? 50 : 0,
-        .average = flow ? 0.995 : 0.99,
-        .seed = 1,
-        .checkpoint_seconds = 30,
-    };
+    opts->adam = (wm_adam_opts){.iterations = flow ? 20000 : 3000,
+                                .batch = flow ? 256 : 512,
+                                .lr = flow ? 1e-3 : 5e-3,
+                                .average = flow ? 0.995 : 0.99,
+                                .warmup = flow ? 200 : 100,
+                                .lr_constants = 1,
+                                .clip = flow ? 50 : 0,
+                                .eval_every = WM_AUTO,
+                                .patience = 30};
+    wm_fit_control_init(&opts->control);
 }
 
 typedef struct fit {
     const wmi_likelihood_opts *opts;
     const wmi_rows_source *source;
-    wmi_train_rates rates;
     char frozen[FROZEN_BYTES]; /* what the noise declared as fixed */
     int64_t rows, epoch;       /* rows of a step, steps of an epoch */
     int64_t drawn;             /* the epoch that order holds, or -1 */
@@ -52,7 +50,7 @@ typedef struct fit {
 /* ---- building ---- */
 
 static wm_status check_opts(const wmi_noise_opts *noise, const wmi_rows_source *source,
-                            const wmi_likelihood_opts *o, wm_error *err)
+                            const wm_adam_opts *o, wm_error *err)
 {
     if (source->dim != noise->dim)
         return wmi_fail(err, WM_ESHAPE, "rows of %" PRId64 " columns for a noise of %" PRId64,
@@ -66,10 +64,11 @@ static wm_status check_opts(const wmi_noise_opts *noise, const wmi_rows_source *
         return wmi_fail(err, WM_EINVAL,
                         "%" PRId64 " iterations of %" PRId64 " rows: both need at least 1",
                         o->iterations, o->batch);
-    if (!(o->lr > 0) || !(o->clip >= 0))
+    if (!(o->lr > 0) || !(o->clip >= 0) || !(o->weight_decay >= 0))
         return wmi_fail(err, WM_EINVAL,
-                        "learning rate %g must be positive, and clip %g not negative", o->lr,
-                        o->clip);
+                        "learning rate %g must be positive, clip %g and weight decay %g not "
+                        "negative",
+                        o->lr, o->clip, o->weight_decay);
     if (!(o->average >= 0 && o->average < 1))
         return wmi_fail(err, WM_EINVAL, "decay %g of the weight average is not in [0, 1)",
                         o->average);
@@ -77,39 +76,45 @@ static wm_status check_opts(const wmi_noise_opts *noise, const wmi_rows_source *
 }
 
 /* Training rows of a step: batch `step` of its epoch's permutation. */
-static void draw_batch(fit *f, int64_t step)
+static wm_status draw_batch(fit *f, int64_t step, wm_error *err)
 {
     const int64_t epoch = step / f->epoch;
 
     if (f->drawn != epoch) {
-        const wmi_rng root = wmi_rng_make(f->opts->seed, "likelihood order");
+        const wmi_rng root = wmi_rng_make(f->opts->control.seed, "likelihood order");
         const wmi_rng rng = wmi_rng_sub(&root, (uint64_t)epoch);
 
         wmi_rng_permutation(&rng, f->source->n_train, f->order);
         f->drawn = epoch;
     }
-    f->source->train(f->source->ctx, epoch, f->rows, f->order + step % f->epoch * f->rows, f->x);
+    return f->source->train(f->source->ctx, epoch, f->rows, f->order + step % f->epoch * f->rows,
+                            f->x, err);
 }
 
 /* What the bits of a run depend on: options, names of parameters, the start, and the first batch,
  * which stands for data and seed. */
 static wm_status describe(fit *f, const wmi_params *params, wm_error *err)
 {
-    const wmi_likelihood_opts *o = f->opts;
+    const wm_adam_opts *o = &f->opts->adam;
     uint64_t h = wmi_hash_params(WMI_HASH_START, params);
     wm_status st = wmi_alloc(&f->settings, 512, 1, "settings", err);
 
-    if (st)
+    if (st || (st = draw_batch(f, 0, err)))
         return st;
-    draw_batch(f, 0);
     h = wmi_hash(h, f->x, (size_t)(f->rows * f->source->dim) * sizeof *f->x);
     h = wmi_hash(h, f->state.theta, (size_t)f->state.n * sizeof *f->state.theta);
     snprintf(f->settings, 512,
              "likelihood batch=%" PRId64 " iterations=%" PRId64 " eval_every=%" PRId64
              " patience=%" PRId64 " lr=%.17g schedule=%d warmup=%" PRId64
              " clip=%.17g average=%.17g seed=%" PRIu64 " hash=%016" PRIx64,
-             o->batch, o->iterations, o->eval_every, o->patience, o->lr, (int)o->schedule,
-             o->warmup, o->clip, o->average, o->seed, h);
+             o->batch, o->iterations, o->eval_every > 0 ? o->eval_every : 0, o->patience, o->lr,
+             o->constant_lr ? WMI_LR_CONSTANT : WMI_LR_COSINE, o->warmup, o->clip, o->average,
+             f->opts->control.seed, h);
+    if (o->weight_decay > 0) {
+        const size_t used = strlen(f->settings);
+
+        snprintf(f->settings + used, 512 - used, " decay=%.17g", o->weight_decay);
+    }
     return WM_OK;
 }
 
@@ -124,9 +129,7 @@ static wm_status open_fit(fit *f, const wmi_noise_opts *noise, const char *prefi
     if (snprintf(f->frozen, sizeof f->frozen, "%s%sfixed/", prefix, *prefix ? "/" : "") >=
         FROZEN_BYTES)
         return wmi_fail(err, WM_EINVAL, "noise under '%.40s...': the name is too long", prefix);
-    f->rates = (wmi_train_rates){
-        .constants = 1, .clip = f->opts->clip, .average = f->opts->average, .frozen = f->frozen};
-    if ((st = wmi_train_state_open(&f->state, params, 1, &f->rates, err)) ||
+    if ((st = wmi_train_state_open(&f->state, params, 1, &f->opts->adam, f->frozen, err)) ||
         (st = wmi_alloc(&f->grad, f->state.n, sizeof *f->grad, "gradient", err)) ||
         (st = wmi_alloc(&f->order, f->source->n_train, sizeof *f->order, "order of rows", err)) ||
         (st = wmi_graph_new(&f->graph, WMI_F32, params, err)))
@@ -169,13 +172,14 @@ static wm_status evaluate(fit *f, double *mean, wm_error *err)
     const int64_t n = f->source->n_valid, dim = f->source->dim;
     double sum = 0;
 
-    wmi_program_step(f->program, f->opts->seed, (uint64_t)f->state.step, false);
+    wmi_program_step(f->program, f->opts->control.seed, (uint64_t)f->state.step, false);
     for (int64_t first = 0; first < n; first += f->rows) {
         const int64_t count = n - first < f->rows ? n - first : f->rows;
         const float *log_q;
         wm_status st;
 
-        f->source->valid(f->source->ctx, first, count, f->x);
+        if ((st = f->source->valid(f->source->ctx, first, count, f->x, err)))
+            return st;
         for (int64_t i = count; i < f->rows && first == 0; i++)
             memcpy(f->x + i * dim, f->x, (size_t)dim * sizeof *f->x);
         if ((st = wmi_program_forward(f->program, err)))
@@ -188,62 +192,41 @@ static wm_status evaluate(fit *f, double *mean, wm_error *err)
     return WM_OK;
 }
 
-/* With the average in the place of the parameters, where there is one by now. */
-static wm_status evaluate_and_keep(fit *f, wm_error *err)
-{
-    wmi_train_state *s = &f->state;
-    const bool swap = s->average && s->average->count > 0;
-    double valid = NAN;
-    wm_status st;
-
-    if (swap)
-        wmi_average_swap_in_f32(s->average, s->theta);
-    if (!(st = evaluate(f, &valid, err))) {
-        s->stale += s->step > 0;
-        if (-valid < s->best_loss) { /* not where valid is NaN */
-            s->best_loss = -valid;
-            s->best_step = s->step;
-            s->stale = 0;
-            memcpy(s->best, s->theta, (size_t)s->n * sizeof *s->best);
-        }
-    }
-    if (swap)
-        wmi_average_swap_out_f32(s->average, s->theta);
-    if (st)
-        return st;
-    if (s->step == 0 && !isfinite(valid))
-        return wmi_fail(err, WM_EDIVERGED,
-                        "the start has a log-likelihood of %g on the validation rows", valid);
-    if (f->opts->on_eval)
-        f->opts->on_eval(f->opts->on_eval_ctx,
-                         &(wmi_likelihood_eval){
-                             .step = s->step,
-                             .train = s->train_steps ? -s->train_sum / (double)s->train_steps : NAN,
-                             .valid = valid});
-    s->train_sum = 0;
-    s->train_steps = 0;
-    return WM_OK;
-}
-
 /* ---- the loop ---- */
 
 static wm_status loop_draw(void *ctx, int64_t step, wm_error *err)
 {
-    (void)err;
-    draw_batch(ctx, step);
-    return WM_OK;
+    return draw_batch(ctx, step, err);
 }
 
-static wm_status loop_evaluate(void *ctx, wm_error *err)
+static wm_status loop_evaluate(void *ctx, wm_evaluation *e, wm_error *err)
 {
-    return evaluate_and_keep(ctx, err);
+    fit *f = ctx;
+    wmi_train_state *s = &f->state;
+    double valid;
+    wm_status st;
+
+    if ((st = evaluate(f, &valid, err)))
+        return st;
+    if (s->step == 0 && !isfinite(valid))
+        return wmi_fail(err, WM_EDIVERGED,
+                        "the start has a log-likelihood of %g on the validation rows", valid);
+    e->valid_loss = -valid;
+    s->stale += s->step > 0;
+    if (e->valid_loss < s->best_loss) { /* not where it is NaN */
+        s->best_loss = e->valid_loss;
+        s->best_step = s->step;
+        s->stale = 0;
+        memcpy(s->best, s->theta, (size_t)s->n * sizeof *s->best);
+    }
+    return WM_OK;
 }
 
 static bool loop_ended(void *ctx)
 {
     const fit *f = ctx;
 
-    return f->opts->patience > 0 && f->state.stale >= f->opts->patience;
+    return f->opts->adam.patience > 0 && f->state.stale >= f->opts->adam.patience;
 }
 
 static void loop_speak(void *ctx, double seconds, char *text, size_t size)
@@ -255,40 +238,22 @@ static void loop_speak(void *ctx, double seconds, char *text, size_t size)
              -wmi_program_scalar(f->program, f->loss), -f->state.best_loss);
 }
 
-static void loop_resumed(void *ctx, int64_t step)
-{
-    const fit *f = ctx;
-
-    if (f->opts->on_resume)
-        f->opts->on_resume(f->opts->on_eval_ctx, step);
-}
-
 static wmi_train_loop loop_of(fit *f)
 {
-    const wmi_likelihood_opts *o = f->opts;
-
-    return (wmi_train_loop){.state = &f->state,
-                            .rates = &f->rates,
+    return (wmi_train_loop){.adam = &f->opts->adam,
+                            .control = &f->opts->control,
+                            .stage = WM_STAGE_NOISE,
+                            .settings = f->settings,
+                            .epoch = f->epoch,
+                            .state = &f->state,
                             .program = f->program,
                             .loss = f->loss,
                             .grad = f->grad,
-                            .schedule = {o->schedule, o->lr, o->iterations, o->warmup},
-                            .seed = o->seed,
-                            .iterations = o->iterations,
-                            .eval_every = o->eval_every > 0 ? o->eval_every : f->epoch,
-                            .time_limit = o->time_limit,
-                            .checkpoint = o->checkpoint,
-                            .settings = f->settings,
-                            .checkpoint_seconds = o->checkpoint_seconds,
-                            .resume = o->resume,
-                            .sink = o->sink,
-                            .stop = o->stop,
                             .ctx = f,
                             .draw = loop_draw,
                             .evaluate = loop_evaluate,
                             .ended = loop_ended,
-                            .speak = loop_speak,
-                            .resumed = loop_resumed};
+                            .speak = loop_speak};
 }
 
 wm_status wmi_likelihood_fit(const wmi_noise_opts *noise, const char *prefix,
@@ -302,15 +267,15 @@ wm_status wmi_likelihood_fit(const wmi_noise_opts *noise, const char *prefix,
     wm_status st;
 
     *result = (wmi_likelihood_result){0};
-    if ((st = check_opts(noise, source, opts, err)))
+    if ((st = check_opts(noise, source, &opts->adam, err)))
         return st;
-    f.rows = opts->batch < source->n_train ? opts->batch : source->n_train;
+    f.rows = opts->adam.batch < source->n_train ? opts->adam.batch : source->n_train;
     f.epoch = source->n_train / f.rows;
     if ((st = open_fit(&f, noise, prefix, params, theta, err)))
         goto done;
     loop = loop_of(&f);
     if ((st = wmi_train_loop_resume(&loop, err)) ||
-        (f.state.step == 0 && (st = evaluate_and_keep(&f, err))) ||
+        (f.state.step == 0 && (st = wmi_train_loop_evaluate(&loop, err))) ||
         (st = wmi_train_loop_run(&loop, &end, err)))
         goto done;
     result->finished = end == WMI_LOOP_DONE || end == WMI_LOOP_ENDED;

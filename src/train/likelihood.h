@@ -4,48 +4,25 @@
 #ifndef WMI_TRAIN_LIKELIHOOD_H
 #define WMI_TRAIN_LIKELIHOOD_H
 
-#include <signal.h>
-
 #include "noise/noise.h"
-#include "optim/lr_schedule.h"
-#include "waymark/sink.h"
+#include "waymark/fit.h"
 
 /* Rows of the data, prepared as the noise sees them. Training rows may differ from epoch to epoch
  * (fresh dequantisation noise); validation rows are always the same. */
 typedef struct wmi_rows_source {
     int64_t dim, n_train, n_valid;
     /* x (count, dim): the rows named by row (count), as epoch `epoch` sees them. */
-    void (*train)(void *ctx, int64_t epoch, int64_t count, const int64_t *row, float *x);
+    wm_status (*train)(void *ctx, int64_t epoch, int64_t count, const int64_t *row, float *x,
+                       wm_error *err);
     /* Rows first .. first + count of the validation set. */
-    void (*valid)(void *ctx, int64_t first, int64_t count, float *x);
+    wm_status (*valid)(void *ctx, int64_t first, int64_t count, float *x, wm_error *err);
     void *ctx;
 } wmi_rows_source;
 
-typedef struct wmi_likelihood_eval {
-    int64_t step;
-    double train, valid; /* mean log-likelihood, nats a row */
-} wmi_likelihood_eval;
-
+/* batch: rows. With a time limit the cosine is taken over iterations all the same. */
 typedef struct wmi_likelihood_opts {
-    int64_t batch, iterations;
-    int64_t eval_every; /* steps; 0: an epoch */
-    int64_t patience;   /* evaluations without a better likelihood; 0: for ever */
-    double lr;
-    wmi_lr_kind schedule;
-    int64_t warmup;
-    double clip;    /* norm that a gradient may have; 0: any */
-    double average; /* decay of the weight average that is validated and kept; 0: none */
-    uint64_t seed;
-    double time_limit;      /* seconds, of this process; 0: none. With a limit the cosine is taken
-                               over iterations all the same */
-    const char *checkpoint; /* file, or NULL */
-    double checkpoint_seconds; /* between two writes */
-    bool resume;               /* from the checkpoint, if it is there */
-    const wm_sink *sink;
-    const volatile sig_atomic_t *stop;
-    void (*on_eval)(void *ctx, const wmi_likelihood_eval *eval); /* or NULL */
-    void (*on_resume)(void *ctx, int64_t step);                  /* or NULL */
-    void *on_eval_ctx;
+    wm_adam_opts adam; /* all of it set; but eval_every not: an epoch */
+    wm_fit_control control;
 } wmi_likelihood_opts;
 
 void wmi_likelihood_opts_init(wmi_likelihood_opts *opts, wmi_noise_kind kind);

@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 
 /* Runs of entries with one learning rate, in order, gaps included: what Adam wants. */
-static wm_status make_adam(wmi_train_state *s, const wmi_params *params,
-                           const wmi_train_rates *rates, wm_error *err)
+static wm_status make_adam(wmi_train_state *s, const wmi_params *params, const wm_adam_opts *adam,
+                           const char *frozen_name, wm_error *err)
 {
     const int64_t entries = wmi_params_entries(params);
     wmi_adam_group *groups = NULL;
@@ -23,9 +23,9 @@ static wm_status make_adam(wmi_train_state *s, const wmi_params *params,
         const int64_t end =
             i + 1 < entries ? wmi_params_entry(params, i + 1)->offset : wmi_params_count(params);
         const bool constant = e->group == WMI_GROUP_CONSTANT,
-                   frozen = wmi_param_is_under(e->name, rates->frozen);
-        const double mult = frozen ? 0 : constant ? rates->constants : 1;
-        const double decay = frozen || constant ? 0 : rates->weight_decay;
+                   frozen = wmi_param_is_under(e->name, frozen_name);
+        const double mult = frozen ? 0 : constant ? adam->lr_constants : 1;
+        const double decay = frozen || constant ? 0 : adam->weight_decay;
 
         if (n && groups[n - 1].lr_mult == mult && groups[n - 1].decay == decay)
             groups[n - 1].count = end - groups[n - 1].first;
@@ -33,7 +33,7 @@ static wm_status make_adam(wmi_train_state *s, const wmi_params *params,
             groups[n++] = (wmi_adam_group){e->offset, end - e->offset, mult, decay};
     }
     wmi_adam_opts_init(&opts);
-    opts.clip = rates->clip;
+    opts.clip = adam->clip;
     st = wmi_adam_new(&s->adam, s->n, 32, groups, n, &opts, err);
     wmi_free(groups);
     return st;
@@ -49,7 +49,7 @@ static int64_t steps_per_average(double decay)
 }
 
 wm_status wmi_train_state_open(wmi_train_state *s, const wmi_params *params, int64_t n_bridges,
-                               const wmi_train_rates *rates, wm_error *err)
+                               const wm_adam_opts *adam, const char *frozen, wm_error *err)
 {
     wm_status st;
 
@@ -59,11 +59,11 @@ wm_status wmi_train_state_open(wmi_train_state *s, const wmi_params *params, int
         (st = wmi_alloc(&s->best, s->n, sizeof *s->best, "best parameters", err)) ||
         (st = wmi_alloc(&s->best_eval, 3 * n_bridges, sizeof *s->best_eval, "evaluation", err)) ||
         (st = wmi_alloc(&s->saturated, n_bridges, sizeof *s->saturated, "evaluation", err)) ||
-        (st = make_adam(s, params, rates, err)))
+        (st = make_adam(s, params, adam, frozen, err)))
         return st;
-    if (rates->average > 0)
+    if (adam->average > 0)
         st = wmi_average_new(&s->average, s->n,
-                             pow(rates->average, (double)steps_per_average(rates->average)),
+                             pow(adam->average, (double)steps_per_average(adam->average)),
                              WMI_AVERAGE_CORRECTED, err);
     return st;
 }
@@ -79,9 +79,9 @@ void wmi_train_state_close(wmi_train_state *s)
     *s = (wmi_train_state){0};
 }
 
-void wmi_train_state_average(wmi_train_state *s, const wmi_train_rates *rates)
+void wmi_train_state_average(wmi_train_state *s, const wm_adam_opts *adam)
 {
-    if (s->average && s->step % steps_per_average(rates->average) == 0) /* the first is in it */
+    if (s->average && s->step % steps_per_average(adam->average) == 0) /* the first is in it */
         wmi_average_update_f32(s->average, s->theta);
 }
 

@@ -5,23 +5,17 @@
 
 #include "engine/params.h"
 #include "train/checkpoint.h"
+#include "waymark/fit.h"
 
-typedef struct wmi_train_rates {
-    double constants;    /* times the learning rate, for WMI_GROUP_CONSTANT */
-    double weight_decay; /* of all but the constants and the frozen ones */
-    double clip;         /* norm that a gradient may have; 0: any */
-    double average;      /* decay of the weight average for each step; 0: none */
-    const char *frozen;  /* parameters whose name begins so keep their values; NULL: none */
-} wmi_train_rates;
-
-/* Arrays (theta, best, zeroed), Adam with its groups, the average. On failure, too, the state is to
- * be closed. */
+/* Arrays (theta, best, zeroed), Adam with its groups, the average. lr_constants is for
+ * WMI_GROUP_CONSTANT, which does not decay; parameters whose name begins as frozen keep their
+ * values (NULL: none). On failure, too, the state is to be closed. */
 WM_MUST_CHECK wm_status wmi_train_state_open(wmi_train_state *s, const wmi_params *params,
-                                             int64_t n_bridges, const wmi_train_rates *rates,
-                                             wm_error *err);
+                                             int64_t n_bridges, const wm_adam_opts *adam,
+                                             const char *frozen, wm_error *err);
 void wmi_train_state_close(wmi_train_state *s);
 /* Takes theta into the average, if there is one and it is its turn after step s->step. */
-void wmi_train_state_average(wmi_train_state *s, const wmi_train_rates *rates);
+void wmi_train_state_average(wmi_train_state *s, const wm_adam_opts *adam);
 
 /* FNV-1a, for the text that tells whether a checkpoint is of the same run; starts as
  * WMI_HASH_START. */

@@ -7,24 +7,26 @@
 #include <string.h>
 
 #include "base/sums.h"
+#include "train/adam_fill.h"
 #include "train/train_loop.h"
 #include "train/trainer_impl.h"
+#include "waymarks/chain.h"
 
 void wmi_train_opts_init(wmi_train_opts *opts)
 {
     *opts = (wmi_train_opts){
         .objective = WMI_LOGISTIC,
         .form = WMI_BATCH_COUPLED,
-        .batch = 512,
-        .iterations = 10000,
+        .stage = WM_STAGE_BRIDGES,
         .max_valid_batches = 500,
-        .lr = 1e-4,
-        .lr_constants = 10,
-        .schedule = WMI_LR_COSINE,
         .saturated = 0.02,
-        .seed = 1,
-        .checkpoint_seconds = 30,
+        .adam = {.iterations = 10000,
+                 .batch = 512,
+                 .lr = 1e-4,
+                 .lr_constants = 10,
+                 .eval_every = WM_AUTO},
     };
+    wm_fit_control_init(&opts->control);
 }
 
 /* ---- evaluation ---- */
@@ -56,7 +58,7 @@ static void add_pairs(wmi_trainer *t)
 static void add_batch(wmi_trainer *t)
 {
     const float *s = wmi_program_value(t->program, t->scores);
-    const int64_t n = t->scores->shape.dim[1], negatives = t->mixer ? t->opts->cell_negatives : 1;
+    const int64_t n = t->scores->shape.dim[1], negatives = t->mixer ? t->opts.cell_negatives : 1;
 
     for (int64_t k = 0; k < t->m; k++) {
         const float *num = s + k * n + (wmi_is_multinomial(t) ? k * t->rows : 0);
@@ -85,11 +87,13 @@ static wm_status evaluate(wmi_trainer *t, double *loss, wm_error *err)
     int64_t batches = wmi_batcher_valid_batches(t->batcher);
     wm_status st;
 
-    if (t->opts->max_valid_batches && batches > t->opts->max_valid_batches)
-        batches = t->opts->max_valid_batches;
-    memset(t->eval, 0, (size_t)t->m * sizeof *t->eval);
+    if (t->opts.max_valid_batches && batches > t->opts.max_valid_batches)
+        batches = t->opts.max_valid_batches;
+    for (int64_t k = 0; k < t->m; k++)
+        t->eval[k] =
+            (wm_bridge){.alpha_from = t->chain->alpha[k], .alpha_to = t->chain->alpha[k + 1]};
     *loss = 0;
-    wmi_program_step(t->program, t->opts->seed, (uint64_t)t->state.step, false);
+    wmi_program_step(t->program, t->opts.control.seed, (uint64_t)t->state.step, false);
     for (int64_t i = 0; i < batches; i++) {
         if ((st = wmi_trainer_draw_valid(t, i, err)) || (st = wmi_program_forward(t->program, err)))
             return st;
@@ -125,9 +129,9 @@ static wm_status estimate_kl(wmi_trainer *t, double *kl, wm_error *err)
         const float *s;
         wm_status st;
 
-        if (t->whole.u)
-            t->source->valid_u(t->source->ctx, first, count, t->whole.u);
-        if ((st = wmi_source_valid_rows(t->source, first, count, t->whole.work, t->whole.x, err)) ||
+        if ((t->whole.u &&
+             (st = t->source->valid_u(t->source->ctx, first, count, t->whole.u, err))) ||
+            (st = wmi_source_valid_rows(t->source, first, count, t->whole.work, t->whole.x, err)) ||
             (st = wmi_program_forward(t->whole.program, err)))
             return st;
         s = wmi_program_value(t->whole.program, t->whole.scores);
@@ -194,8 +198,7 @@ static void keep_if_best(wmi_trainer *t, double loss)
 static void count_saturated(wmi_trainer *t)
 {
     for (int64_t k = 0; k < t->m; k++)
-        t->state.saturated[k] =
-            t->eval[k].loss < t->opts->saturated ? t->state.saturated[k] + 1 : 0;
+        t->state.saturated[k] = t->eval[k].loss < t->opts.saturated ? t->state.saturated[k] + 1 : 0;
 }
 
 /* The first bridge that has been saturated for two evaluations, or -1. */
@@ -207,34 +210,6 @@ static int64_t saturated_bridge(const wmi_trainer *t)
     return -1;
 }
 
-static wm_status evaluate_and_keep(wmi_trainer *t, wm_error *err)
-{
-    wmi_train_state *s = &t->state;
-    double loss = NAN, kl = NAN;
-    wm_status st;
-
-    if (s->average)
-        wmi_average_swap_in_f32(s->average, s->theta);
-    if (!(st = evaluate(t, &loss, err)) && !(st = estimate_kl(t, &kl, err))) {
-        keep_if_best(t, loss);
-        count_saturated(t);
-    }
-    if (s->average)
-        wmi_average_swap_out_f32(s->average, s->theta);
-    if (st)
-        return st;
-    if (t->opts->on_eval)
-        t->opts->on_eval(t->opts->on_eval_ctx,
-                         &(wmi_train_eval){.step = s->step,
-                                           .train_loss = s->train_sum / (double)s->train_steps,
-                                           .valid_loss = loss,
-                                           .kl = kl,
-                                           .bridges = t->eval});
-    s->train_sum = 0;
-    s->train_steps = 0;
-    return WM_OK;
-}
-
 /* ---- the loop ---- */
 
 static wm_status loop_draw(void *ctx, int64_t step, wm_error *err)
@@ -242,9 +217,18 @@ static wm_status loop_draw(void *ctx, int64_t step, wm_error *err)
     return wmi_trainer_draw(ctx, step, err);
 }
 
-static wm_status loop_evaluate(void *ctx, wm_error *err)
+static wm_status loop_evaluate(void *ctx, wm_evaluation *e, wm_error *err)
 {
-    return evaluate_and_keep(ctx, err);
+    wmi_trainer *t = ctx;
+    wm_status st;
+
+    if ((st = evaluate(t, &e->valid_loss, err)) || (st = estimate_kl(t, &e->estimate, err)))
+        return st;
+    e->n_bridges = t->m;
+    e->bridges = t->eval;
+    keep_if_best(t, e->valid_loss);
+    count_saturated(t);
+    return WM_OK;
 }
 
 static bool loop_ended(void *ctx)
@@ -252,7 +236,7 @@ static bool loop_ended(void *ctx)
     const wmi_trainer *t = ctx;
 
     return saturated_bridge(t) >= 0 ||
-           (t->opts->patience > 0 && t->state.stale >= t->opts->patience);
+           (t->opts.adam.patience > 0 && t->state.stale >= t->opts.adam.patience);
 }
 
 static void loop_speak(void *ctx, double seconds, char *text, size_t size)
@@ -260,49 +244,32 @@ static void loop_speak(void *ctx, double seconds, char *text, size_t size)
     const wmi_trainer *t = ctx;
     const int64_t samples = (t->state.step - t->first_step) * (t->m + 1) * t->rows;
 
-    if (t->state.step < t->opts->iterations)
+    if (t->state.step < t->opts.adam.iterations)
         snprintf(text, size, "loss %.4f, %.0f samples/s", wmi_program_scalar(t->program, t->loss),
                  (double)samples / fmax(seconds, 1e-9));
     else
         snprintf(text, size, "best validation loss %.4f", t->state.best_loss);
 }
 
-static void loop_resumed(void *ctx, int64_t step)
-{
-    const wmi_trainer *t = ctx;
-
-    if (t->opts->on_resume)
-        t->opts->on_resume(t->opts->on_eval_ctx, step);
-}
-
 static wmi_train_loop loop_of(wmi_trainer *t)
 {
-    const wmi_train_opts *o = t->opts;
-    const int64_t per_step = t->rows * (o->form == WMI_BATCH_SPREAD ? t->m : 1);
-    const int64_t epoch = t->source->n_train / per_step > 0 ? t->source->n_train / per_step : 1;
+    const int64_t per_step = t->rows * (t->opts.form == WMI_BATCH_SPREAD ? t->m : 1);
 
-    return (wmi_train_loop){.state = &t->state,
-                            .rates = &t->rates,
-                            .program = t->program,
-                            .loss = t->loss,
-                            .grad = t->grad,
-                            .schedule = {o->schedule, o->lr, o->iterations, o->warmup},
-                            .seed = o->seed,
-                            .iterations = o->iterations,
-                            .eval_every = o->eval_every > 0 ? o->eval_every : epoch,
-                            .time_limit = o->time_limit,
-                            .checkpoint = o->checkpoint,
-                            .settings = t->settings,
-                            .checkpoint_seconds = o->checkpoint_seconds,
-                            .resume = o->resume,
-                            .sink = o->sink,
-                            .stop = o->stop,
-                            .ctx = t,
-                            .draw = loop_draw,
-                            .evaluate = loop_evaluate,
-                            .ended = loop_ended,
-                            .speak = loop_speak,
-                            .resumed = loop_resumed};
+    return (wmi_train_loop){
+        .adam = &t->opts.adam,
+        .control = &t->opts.control,
+        .stage = t->opts.stage,
+        .settings = t->settings,
+        .epoch = t->source->n_train / per_step > 0 ? t->source->n_train / per_step : 1,
+        .state = &t->state,
+        .program = t->program,
+        .loss = t->loss,
+        .grad = t->grad,
+        .ctx = t,
+        .draw = loop_draw,
+        .evaluate = loop_evaluate,
+        .ended = loop_ended,
+        .speak = loop_speak};
 }
 
 /* Why the run ended, in the terms of trainer.h. */
@@ -321,32 +288,35 @@ static wmi_train_stop stop_of(const wmi_trainer *t, wmi_loop_end end)
 }
 
 /* Stopped before the first evaluation: there is a model all the same. */
-static wm_status ensure_best(wmi_trainer *t, wm_error *err)
+static wm_status ensure_best(wmi_trainer *t, wmi_train_loop *loop, wm_error *err)
 {
-    if (t->state.best_step > 0 || t->state.step == 0)
-        return t->state.step == 0 ? wmi_fail(err, WM_EINTERRUPTED, "stopped before the first step")
-                                  : WM_OK;
-    return evaluate_and_keep(t, err);
+    if (t->state.step == 0)
+        return wmi_fail(err, WM_EINTERRUPTED, "stopped before the first step");
+    return t->state.best_step > 0 ? WM_OK : wmi_train_loop_evaluate(loop, err);
 }
 
 wm_status wmi_train(const wmi_model *model, const wmi_params *params, const wm_chain *chain,
                     const wmi_source *source, const wmi_train_opts *opts, float *theta,
-                    wmi_bridge_eval *last, wmi_train_result *result, wm_error *err)
+                    wm_bridge *last, wmi_train_result *result, wm_error *err)
 {
     const int64_t m = wm_chain_bridges(chain);
-    wmi_trainer t = {.opts = opts, .source = source, .m = m, .rows = opts->batch / (m + 1)};
+    wmi_trainer t = {.opts = *opts, .source = source, .m = m};
+    wmi_train_opts usual;
     wmi_train_loop loop;
     wmi_loop_end end;
     wm_status st;
 
     *result = (wmi_train_result){.saturated_bridge = -1};
+    wmi_train_opts_init(&usual);
+    wmi_adam_fill(&t.opts.adam, &usual.adam);
+    t.rows = t.opts.adam.batch / (m + 1);
     if ((st = wmi_trainer_open(&t, model, params, chain, err)))
         goto done;
     loop = loop_of(&t);
     if ((st = wmi_train_loop_resume(&loop, err)))
         goto done;
     t.first_step = t.state.step;
-    if ((st = wmi_train_loop_run(&loop, &end, err)) || (st = ensure_best(&t, err)))
+    if ((st = wmi_train_loop_run(&loop, &end, err)) || (st = ensure_best(&t, &loop, err)))
         goto done;
     result->stop = stop_of(&t, end);
     if (result->stop == WMI_STOP_SATURATED)
@@ -357,8 +327,8 @@ wm_status wmi_train(const wmi_model *model, const wmi_params *params, const wm_c
     result->best_loss = t.state.best_loss;
     memcpy(theta, t.state.best, (size_t)t.state.n * sizeof *theta);
     for (int64_t k = 0; k < m; k++)
-        last[k] = (wmi_bridge_eval){t.state.best_eval[3 * k], t.state.best_eval[3 * k + 1],
-                                    t.state.best_eval[3 * k + 2]};
+        last[k] = (wm_bridge){chain->alpha[k], chain->alpha[k + 1], t.state.best_eval[3 * k],
+                              t.state.best_eval[3 * k + 1], t.state.best_eval[3 * k + 2]};
 done:
     wmi_trainer_close(&t);
     return st;

@@ -21,13 +21,12 @@ typedef struct wmi_whole_ratio {
 
 /* One training run: the compiled step and what it changes. */
 typedef struct wmi_trainer {
-    const wmi_train_opts *opts;
+    wmi_train_opts opts; /* the caller's, filled in */
     const wmi_source *source;
     const wmi_params *params;
     const wm_chain *chain;
     bool apart;      /* bridges share no parameter, and the objective judges them one by one */
     int64_t m, rows; /* bridges; trajectories of a bridge in a step */
-    wmi_train_rates rates;
     wmi_batcher *batcher;
     wmi_cell_mixer *mixer; /* or NULL: rows are waymarks */
     wmi_graph *graph;
@@ -39,19 +38,19 @@ typedef struct wmi_trainer {
     float *grad;
     wmi_whole_ratio whole;
     wmi_train_state state;
-    int64_t first_step;    /* of this process */
-    wmi_bridge_eval *eval; /* (m) of the last evaluation */
+    int64_t first_step; /* of this process */
+    wm_bridge *eval;    /* (m) of the last evaluation */
     char *settings;
 } wmi_trainer;
 
 static inline bool wmi_is_multinomial(const wmi_trainer *t)
 {
-    return t->opts->objective == WMI_MULTINOMIAL;
+    return t->opts.objective == WMI_MULTINOMIAL;
 }
 
 static inline bool wmi_is_infonce(const wmi_trainer *t)
 {
-    return t->opts->objective == WMI_INFONCE;
+    return t->opts.objective == WMI_INFONCE;
 }
 
 /* Checks the options, compiles the step and binds it to the first parameters. The caller has set

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "optim/lr_schedule.h"
 #include "train/trainer_impl.h"
 
 /* ---- the graphs ---- */
@@ -41,7 +42,7 @@ static void build_graph(wmi_trainer *t, const wmi_model *model)
 
     if (t->mixer) {
         const int64_t cells = wm_chain_blocks(t->chain);
-        const int64_t mix[] = {t->m * (1 + t->opts->cell_negatives) * t->rows * cells};
+        const int64_t mix[] = {t->m * (1 + t->opts.cell_negatives) * t->rows * cells};
 
         in.mix = wmi_input(g, "mix", 1, mix);
     }
@@ -57,7 +58,7 @@ static void build_graph(wmi_trainer *t, const wmi_model *model)
     if (wmi_is_multinomial(t))
         t->loss = wmi_multinomial_loss(g, t->scores, wmi_input(g, "label", 1, label), NULL);
     else
-        t->loss = wmi_loss_bridges(g, t->opts->objective, t->scores, NULL, t->rows, NULL);
+        t->loss = wmi_loss_bridges(g, t->opts.objective, t->scores, NULL, t->rows, NULL);
 }
 
 /* Where the program wants its u; NULL where there is none. */
@@ -93,7 +94,7 @@ static wm_status open_whole_ratio(wmi_trainer *t, const wmi_model *model, const 
         return st;
     w->x = at;
     wmi_program_bind(w->program, t->state.theta, NULL);
-    return wmi_model_fill(w->program, model, t->opts->knots, t->opts->filter, err);
+    return wmi_model_fill(w->program, model, t->opts.knots, t->opts.filter, err);
 }
 
 static wm_status fill_constant_inputs(wmi_trainer *t, const wmi_model *model, wm_error *err)
@@ -110,7 +111,7 @@ static wm_status fill_constant_inputs(wmi_trainer *t, const wmi_model *model, wm
             return st;
         t->mix = at;
     }
-    if ((st = wmi_model_fill(t->program, model, t->opts->knots, t->opts->filter, err)))
+    if ((st = wmi_model_fill(t->program, model, t->opts.knots, t->opts.filter, err)))
         return st;
     if (wmi_is_multinomial(t)) {
         if ((st = wmi_program_input(t->program, "label", &at, err)))
@@ -125,14 +126,15 @@ static wm_status fill_constant_inputs(wmi_trainer *t, const wmi_model *model, wm
 
 wm_status wmi_trainer_draw(wmi_trainer *t, int64_t step, wm_error *err)
 {
-    if (t->u)
-        wmi_batcher_train_u(t->batcher, step, t->u);
+    wm_status st;
+
+    if (t->u && (st = wmi_batcher_train_u(t->batcher, step, t->u, err)))
+        return st;
     if (wmi_is_infonce(t))
         return wmi_batcher_train_starts(t->batcher, step, t->x, err);
     if (t->mixer) {
-        wmi_batcher_train_ends(t->batcher, step, t->x);
         wmi_cell_mixer_fill(t->mixer, step, t->mix);
-        return WM_OK;
+        return wmi_batcher_train_ends(t->batcher, step, t->x, err);
     }
     return wmi_is_multinomial(t) ? wmi_batcher_train_waymarks(t->batcher, step, t->x, err)
                                  : wmi_batcher_train(t->batcher, step, t->x, err);
@@ -140,14 +142,15 @@ wm_status wmi_trainer_draw(wmi_trainer *t, int64_t step, wm_error *err)
 
 wm_status wmi_trainer_draw_valid(wmi_trainer *t, int64_t i, wm_error *err)
 {
-    if (t->u)
-        wmi_batcher_valid_u(t->batcher, i, t->u);
+    wm_status st;
+
+    if (t->u && (st = wmi_batcher_valid_u(t->batcher, i, t->u, err)))
+        return st;
     if (wmi_is_infonce(t))
         return wmi_batcher_valid_starts(t->batcher, i, t->x, err);
     if (t->mixer) {
-        wmi_batcher_valid_ends(t->batcher, i, t->x);
         wmi_cell_mixer_fill(t->mixer, -1 - i, t->mix);
-        return WM_OK;
+        return wmi_batcher_valid_ends(t->batcher, i, t->x, err);
     }
     return wmi_is_multinomial(t) ? wmi_batcher_valid_waymarks(t->batcher, i, t->x, err)
                                  : wmi_batcher_valid(t->batcher, i, t->x, err);
@@ -159,7 +162,7 @@ wm_status wmi_trainer_draw_valid(wmi_trainer *t, int64_t i, wm_error *err)
  * stands for data, waymarks and seed. */
 static wm_status describe(wmi_trainer *t, const wmi_params *params, wm_error *err)
 {
-    const wmi_train_opts *o = t->opts;
+    const wmi_train_opts *o = &t->opts;
     uint64_t h = wmi_hash_params(WMI_HASH_START, params);
     wm_status st = wmi_alloc(&t->settings, 512, 1, "settings", err);
 
@@ -180,16 +183,17 @@ static wm_status describe(wmi_trainer *t, const wmi_params *params, wm_error *er
              " average=%.17g saturated=%.17g "
              "patience=%" PRId64 " decay=%.17g clip=%.17g negatives=%" PRId64 " seed=%" PRIu64
              " hash=%016" PRIx64 "%s",
-             wmi_objective_name(o->objective), (int)o->form, o->batch, o->iterations, o->eval_every,
-             o->lr, o->lr_constants, (int)o->schedule, o->warmup, o->average, o->saturated,
-             o->patience, o->weight_decay, o->clip, o->cell_negatives, o->seed, h,
-             o->random_order ? " random_order" : "");
+             wmi_objective_name(o->objective), (int)o->form, o->adam.batch, o->adam.iterations,
+             o->adam.eval_every > 0 ? o->adam.eval_every : 0, o->adam.lr, o->adam.lr_constants,
+             o->adam.constant_lr ? WMI_LR_CONSTANT : WMI_LR_COSINE, o->adam.warmup, o->adam.average,
+             o->saturated, o->adam.patience, o->adam.weight_decay, o->adam.clip, o->cell_negatives,
+             o->control.seed, h, o->random_order ? " random_order" : "");
     return WM_OK;
 }
 
 static wm_status check_opts(const wmi_trainer *t, const wmi_model *model, wm_error *err)
 {
-    const wmi_train_opts *o = t->opts;
+    const wmi_train_opts *o = &t->opts;
 
     if (t->source->dim_u > 0 && t->source->dim_u != model->dim_u)
         return wmi_fail(err, WM_ESHAPE,
@@ -199,15 +203,15 @@ static wm_status check_opts(const wmi_trainer *t, const wmi_model *model, wm_err
         return wmi_fail(err, WM_EINVAL,
                         "InfoNCE tells pairs (u, x) of a batch apart: it needs a u apart, and a "
                         "batch of 4 or more");
-    if (o->iterations < 1)
+    if (o->adam.iterations < 1)
         return wmi_fail(err, WM_EINVAL, "%" PRId64 " iterations: at least 1 is needed",
-                        o->iterations);
-    if (!(o->lr > 0) || !(o->lr_constants > 0))
-        return wmi_fail(err, WM_EINVAL, "learning rate %g (constants x %g) must be positive", o->lr,
-                        o->lr_constants);
-    if (!(o->weight_decay >= 0) || !(o->clip >= 0))
+                        o->adam.iterations);
+    if (!(o->adam.lr > 0) || !(o->adam.lr_constants > 0))
+        return wmi_fail(err, WM_EINVAL, "learning rate %g (constants x %g) must be positive",
+                        o->adam.lr, o->adam.lr_constants);
+    if (!(o->adam.weight_decay >= 0) || !(o->adam.clip >= 0))
         return wmi_fail(err, WM_EINVAL, "weight decay %g and clip %g must not be negative",
-                        o->weight_decay, o->clip);
+                        o->adam.weight_decay, o->adam.clip);
     if (t->source->n_train < 1 || t->source->n_valid < 1)
         return wmi_fail(err, WM_EINVAL,
                         "%" PRId64 " rows to train and %" PRId64
@@ -218,7 +222,7 @@ static wm_status check_opts(const wmi_trainer *t, const wmi_model *model, wm_err
 
 static wm_status open_mixer(wmi_trainer *t, wm_error *err)
 {
-    const wmi_train_opts *o = t->opts;
+    const wmi_train_opts *o = &t->opts;
     wm_status st;
 
     if (o->form != WMI_BATCH_COUPLED || t->source->map || wmi_is_infonce(t) ||
@@ -229,7 +233,7 @@ static wm_status open_mixer(wmi_trainer *t, wm_error *err)
                                  o->cell_negatives, err)) ||
         !o->random_order)
         return st;
-    return wmi_cell_mixer_random_order(t->mixer, o->seed, err);
+    return wmi_cell_mixer_random_order(t->mixer, o->control.seed, err);
 }
 
 wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model, const wmi_params *params,
@@ -240,19 +244,14 @@ wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model, const wmi_par
 
     t->params = params;
     t->chain = chain;
-    t->apart = t->opts->objective == WMI_LOGISTIC &&
+    t->apart = t->opts.objective == WMI_LOGISTIC &&
                !(model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET | WMI_TERM_SEPARABLE));
-    t->rates = (wmi_train_rates){.constants = t->opts->lr_constants,
-                                 .weight_decay = t->opts->weight_decay,
-                                 .clip = t->opts->clip,
-                                 .average = t->opts->average,
-                                 .frozen = t->opts->frozen};
     if ((st = check_opts(t, model, err)) ||
-        (st = wmi_train_state_open(s, params, t->m, &t->rates, err)) ||
-        (st = wmi_batcher_new(&t->batcher, chain, t->source, t->rows, t->opts->form, err)) ||
-        (t->opts->random_order &&
-         (st = wmi_batcher_random_order(t->batcher, t->opts->seed, err))) ||
-        (t->opts->cell_negatives > 0 && (st = open_mixer(t, err))) ||
+        (st = wmi_train_state_open(s, params, t->m, &t->opts.adam, t->opts.frozen, err)) ||
+        (st = wmi_batcher_new(&t->batcher, chain, t->source, t->rows, t->opts.form, err)) ||
+        (t->opts.random_order &&
+         (st = wmi_batcher_random_order(t->batcher, t->opts.control.seed, err))) ||
+        (t->opts.cell_negatives > 0 && (st = open_mixer(t, err))) ||
         (st = wmi_graph_new(&t->graph, WMI_F32, params, err)))
         return st;
     build_graph(t, model);
@@ -261,15 +260,15 @@ wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model, const wmi_par
                                               .n_outputs = 1,
                                               .loss = t->loss,
                                               .param_grads = true,
-                                              .frozen = t->opts->frozen},
+                                              .frozen = t->opts.frozen},
                           err)) ||
         (st = wmi_alloc(&t->grad, s->n, sizeof *t->grad, "gradient", err)) ||
         (st = wmi_alloc(&t->eval, t->m, sizeof *t->eval, "evaluation", err)))
         return st;
-    if (t->opts->start)
-        memcpy(s->theta, t->opts->start, (size_t)s->n * sizeof *s->theta);
+    if (t->opts.start)
+        memcpy(s->theta, t->opts.start, (size_t)s->n * sizeof *s->theta);
     else
-        wmi_params_init(params, t->opts->seed, WMI_F32, s->theta);
+        wmi_params_init(params, t->opts.control.seed, WMI_F32, s->theta);
     wmi_program_bind(t->program, s->theta, t->grad);
     if ((st = fill_constant_inputs(t, model, err)) ||
         (!wmi_is_infonce(t) && (st = open_whole_ratio(t, model, params, err))))

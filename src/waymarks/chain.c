@@ -87,8 +87,8 @@ static wm_status fill(wm_chain *c, const wm_alphas *alphas, const int64_t *colum
         (st = wmi_alloc(&c->runs, c->n_runs, sizeof *c->runs, "runs of columns", err)) ||
         (st = wmi_alloc(&c->switches, c->blocks, sizeof *c->switches, "turns of blocks", err)))
         return st;
-    if (alphas)
-        memcpy(c->alpha, alphas->alpha, (size_t)n * sizeof *c->alpha);
+    for (int64_t k = 0; k < n; k++)
+        c->alpha[k] = alphas ? alphas->alpha[k] : (double)k / (double)c->bridges;
     for (int64_t t = 0; t < c->blocks; t++)
         c->switches[t] = wmi_chain_switch(t, c->blocks, c->bridges);
     for (int64_t j = 0, r = -1; j < c->dim; j++) {

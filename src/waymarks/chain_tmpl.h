@@ -50,7 +50,7 @@ static void CHAIN(place)(const wm_chain *c, int64_t rows, int64_t k, int64_t i, 
         memcpy(out + (2 * k * rows + i) * c->dim, from, bytes);
 }
 
-void CHAIN(wm_chain_bridges)(const wm_chain *c, const CHAIN(wm_ends) * e, real *out)
+void CHAIN(wmi_chain_bridges)(const wm_chain *c, const CHAIN(wm_ends) * e, real *out)
 {
     const int64_t rows = e->rows, all = (c->bridges + 1) * rows;
 
@@ -65,9 +65,9 @@ void CHAIN(wm_chain_bridges)(const wm_chain *c, const CHAIN(wm_ends) * e, real *
     }
 }
 
-wm_status CHAIN(wm_chain_bridges_mapped)(const wm_chain *c, const CHAIN(wm_ends) * e,
-                                         CHAIN(wm_map) * map, void *ctx, real *work, real *out,
-                                         wm_error *err)
+wm_status CHAIN(wmi_chain_bridges_mapped)(const wm_chain *c, const CHAIN(wm_ends) * e,
+                                          CHAIN(wmi_map) * map, void *ctx, real *work, real *out,
+                                          wm_error *err)
 {
     const int64_t rows = e->rows, all = (c->bridges + 1) * rows;
     real *x = work + all * c->dim;

@@ -52,7 +52,7 @@ static int64_t feistel(const shuffle *s, int64_t x)
     return (int64_t)(part[1] << s->half[0] | part[0]);
 }
 
-/* The row at a place of the endless walk through the table. */
+/* The row at a place of the endless way through the table. */
 static int64_t shuffle_row(shuffle *s, const wmi_rng *rng, uint64_t place)
 {
     const int64_t round = (int64_t)(place / (uint64_t)s->n);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/opts.h"
 #include "waymark/waymarks.h"
 
 void wm_spacing_init(wm_spacing *spacing)
@@ -157,8 +158,8 @@ static wm_status formula_alphas(double *a, int64_t m, const wm_spacing *s, wm_er
     return check_increasing(a, m, "choose a smaller power or fewer bridges", err);
 }
 
-wm_status wm_spacing_alphas(wm_alphas *out, const wm_spacing *spacing, int64_t bridges,
-                            wm_error *err)
+static wm_status make_alphas(wm_alphas *out, const wm_spacing *spacing, int64_t bridges,
+                             wm_error *err)
 {
     /* A dropped bridge is made first: one more than the caller sees. */
     const int64_t drop = spacing->drop_first ? 1 : 0;
@@ -190,4 +191,15 @@ wm_status wm_spacing_alphas(wm_alphas *out, const wm_spacing *spacing, int64_t b
     out->bridges = m - drop;
     memmove(out->alpha, out->alpha + drop, (size_t)(out->bridges + 1) * sizeof *out->alpha);
     return WM_OK;
+}
+
+wm_status wm_spacing_alphas(wm_alphas *out, const wm_spacing *spacing, int64_t bridges,
+                            wm_error *err)
+{
+    wm_spacing own;
+    wm_status st;
+
+    wm_spacing_init(&own);
+    st = wmi_opts_take(&own, sizeof own, spacing, "wm_spacing_init", err);
+    return st ? st : make_alphas(out, &own, bridges, err);
 }

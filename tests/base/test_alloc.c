@@ -1,5 +1,5 @@
 /* test_alloc.c - the heap's only door: alignment, zeroing, overflow, counters, forced failures. */
-#include "check.h"
+#include "asserts.h"
 
 #include <string.h>
 

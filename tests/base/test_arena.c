@@ -1,6 +1,6 @@
 /* test_arena.c - many small pieces and a few large ones, one free; failures leave the arena whole.
  */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdalign.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* test_file.c - whole or nothing: after any failure the old file is there, and no temporary. */
-#include "check.h"
+#include "asserts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* test_rng.c - known answers, distribution, and independence of ranges and threads.
  * Statistical bounds are 5 standard errors: a right generator fails one such check with probability
  * 6e-7, and since the seeds are fixed, it either always passes or never. */
-#include "check.h"
+#include "asserts.h"
 
 #include <omp.h>
 #include <stdlib.h>

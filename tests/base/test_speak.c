@@ -1,9 +1,9 @@
 /* test_speak.c - log lines and progress, with a clock that the test moves. */
-#include "check.h"
+#include "asserts.h"
 
 #include <string.h>
 
-#include "base/speak.h"
+#include "waymark/sink.h"
 
 typedef struct listener {
     int logs, reports;
@@ -55,20 +55,20 @@ static void a_line_arrives_with_its_level(void **state)
     char word[2000];
 
     (void)state;
-    wmi_say(&sink, WM_LOG_WARN, "bridge %d is saturated", 3);
+    wm_say(&sink, WM_LOG_WARN, "bridge %d is saturated", 3);
     assert_int_equal(l.logs, 1);
     assert_int_equal(l.level, WM_LOG_WARN);
     assert_string_equal(l.text, "bridge 3 is saturated");
     memset(word, 'w', sizeof word);
     word[sizeof word - 1] = 0;
-    wmi_say(&sink, WM_LOG_INFO, "%s", word);
+    wm_say(&sink, WM_LOG_INFO, "%s", word);
     assert_int_equal(strlen(l.text), 511);
 }
 
 static void silence_is_allowed(void **state)
 {
     wm_sink sink;
-    wmi_progress p;
+    wm_task p;
 
     (void)state;
     memset(&sink, 0xff, sizeof sink);
@@ -78,10 +78,10 @@ static void silence_is_allowed(void **state)
     for (int k = 0; k < 2; k++) { /* no callbacks, no sink */
         const wm_sink *s = k ? NULL : &sink;
 
-        wmi_say(s, WM_LOG_INFO, "unheard");
-        wmi_progress_start(&p, s, "steps", 0, 10);
-        wmi_progress_update(&p, 10, "unheard");
-        wmi_progress_finish(&p, 10, "unheard");
+        wm_say(s, WM_LOG_INFO, "unheard");
+        wm_task_start(&p, s, "steps", 0, 10);
+        wm_task_update(&p, 10, "unheard");
+        wm_task_finish(&p, 10, "unheard");
     }
 }
 
@@ -89,13 +89,13 @@ static void progress_is_throttled_and_the_end_is_not(void **state)
 {
     listener l = {.now = 100};
     const wm_sink sink = sink_to(&l);
-    wmi_progress p;
+    wm_task p;
 
     (void)state;
-    wmi_progress_start(&p, &sink, "steps", 0, 1000);
+    wm_task_start(&p, &sink, "steps", 0, 1000);
     for (int64_t done = 1; done <= 1000; done++) {
         l.now = 100 + (double)done / 64; /* exact in binary: 1/64 s a step, 15.625 s in all */
-        wmi_progress_update(&p, done, "loss %d", (int)done);
+        wm_task_update(&p, done, "loss %d", (int)done);
         if (done == 31)
             assert_int_equal(l.reports, 0);
         if (done == 32)
@@ -104,8 +104,8 @@ static void progress_is_throttled_and_the_end_is_not(void **state)
     assert_int_equal(l.reports, 32); /* one in 32 steps makes 31, and the last */
     assert_int_equal(l.last.done, 1000);
     assert_string_equal(l.text, "loss 1000");
-    wmi_progress_update(&p, 1000, "again");
-    wmi_progress_finish(&p, 1000, "again");
+    wm_task_update(&p, 1000, "again");
+    wm_task_finish(&p, 1000, "again");
     assert_int_equal(l.reports, 32); /* the last word was said */
 }
 
@@ -113,12 +113,12 @@ static void rate_and_eta_leave_out_a_resumed_run(void **state)
 {
     listener l = {.now = 5};
     const wm_sink sink = sink_to(&l);
-    wmi_progress p;
+    wm_task p;
 
     (void)state;
-    wmi_progress_start(&p, &sink, "steps", 600, 1000);
+    wm_task_start(&p, &sink, "steps", 600, 1000);
     l.now = 15;
-    wmi_progress_update(&p, 700, "%s", "");
+    wm_task_update(&p, 700, "%s", "");
     assert_int_equal(l.last.total, 1000);
     assert_string_equal(l.last.unit, "steps");
     assert_near(l.last.elapsed, 10, 1e-12);
@@ -130,33 +130,33 @@ static void what_cannot_be_known_is_not_claimed(void **state)
 {
     listener l = {.now = 0};
     const wm_sink sink = sink_to(&l);
-    wmi_progress p;
+    wm_task p;
 
     (void)state;
-    wmi_progress_start(&p, &sink, "draws", 0, 0); /* no total */
+    wm_task_start(&p, &sink, "draws", 0, 0); /* no total */
     l.now = 2;
-    wmi_progress_update(&p, 8, "%s", "");
+    wm_task_update(&p, 8, "%s", "");
     assert_true(l.last.rate == 4 && isnan(l.last.eta));
-    wmi_progress_finish(&p, 9, "stopped"); /* at once, within the interval */
+    wm_task_finish(&p, 9, "stopped"); /* at once, within the interval */
     assert_int_equal(l.reports, 2);
     assert_string_equal(l.text, "stopped");
-    wmi_progress_start(&p, &sink, "draws", 0, 5);
+    wm_task_start(&p, &sink, "draws", 0, 5);
     l.now = 4;
-    wmi_progress_update(&p, 0, "%s", "compiling"); /* nothing done yet */
+    wm_task_update(&p, 0, "%s", "compiling"); /* nothing done yet */
     assert_true(l.last.rate == 0 && isnan(l.last.eta));
-    wmi_progress_start(&p, &sink, "draws", 0, 5);
-    wmi_progress_update(&p, 5, "%s", "no time at all");
+    wm_task_start(&p, &sink, "draws", 0, 5);
+    wm_task_update(&p, 5, "%s", "no time at all");
     assert_true(l.last.rate == 0 && isnan(l.last.eta) && l.last.elapsed == 0);
 }
 
 static void the_system_clock_does_not_go_back(void **state)
 {
-    const double first = wmi_clock(NULL);
+    const double first = wm_clock(NULL);
 
     (void)state;
     assert_true(isfinite(first));
     for (int k = 0; k < 1000; k++)
-        assert_true(wmi_clock(NULL) >= first);
+        assert_true(wm_clock(NULL) >= first);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* test_special.c - known values, functional equations and integrals with known answers. */
-#include "check.h"
+#include "asserts.h"
 
 #include "base/special.h"
 

@@ -1,5 +1,5 @@
 /* test_status.c - texts of the codes, the error record, and the version. */
-#include "check.h"
+#include "asserts.h"
 
 #include <string.h>
 

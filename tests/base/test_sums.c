@@ -1,5 +1,5 @@
 /* test_sums.c - sums against closed forms where naive code loses every digit. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdlib.h>
 
@@ -10,12 +10,10 @@ static const double inf = INFINITY;
 static void cancellation_does_not_hurt_a_sum(void **state)
 {
     const double x[] = {1, 1e100, 1, -1e100}; /* Neumaier's own example: naive and Kahan give 0 */
-    const float y[] = {1, 1e30F, 1, -1e30F};
     wmi_running_sum tenths = {0};
 
     (void)state;
     assert_true(wmi_sum_f64(x, 4) == 2);
-    assert_true(wmi_sum_f32(y, 4) == 2);
     assert_true(wmi_sum_f64(x, 0) == 0);
     for (int i = 0; i < 10000000; i++)
         wmi_sum_add(&tenths, 0.1);
@@ -30,7 +28,6 @@ static void infinities_and_nan_go_through_a_sum(void **state)
     assert_true(wmi_sum_f64((double[]){1, -inf, 2}, 3) == -inf);
     assert_true(isnan(wmi_sum_f64((double[]){inf, -inf}, 2)));
     assert_true(isnan(wmi_sum_f64((double[]){1, NAN, 2}, 3)));
-    assert_true(isnan(wmi_sum_f32((float[]){1, NAN, 2}, 3)));
 }
 
 /* 0 .. n-1 shifted: mean shift + (n-1)/2, variance n (n+1) / 12. The one-pass formula
@@ -40,35 +37,26 @@ static void variance_survives_a_large_mean(void **state)
     enum { COUNT = 1001 };
     const double shift = 1e9;
     double x[COUNT];
-    float y[COUNT];
     wmi_moments m;
 
     (void)state;
-    for (int i = 0; i < COUNT; i++) {
+    for (int i = 0; i < COUNT; i++)
         x[i] = shift + i;
-        y[i] = 4194304.0F + (float)i; /* 2^22: exact in float */
-    }
     m = wmi_moments_f64(x, COUNT);
     assert_true(m.mean == shift + 500);
     assert_near(m.var, COUNT * (COUNT + 1) / 12.0, 1e-9);
     /* The mean of 1e16 and its neighbour 1e16 + 2 is no double; what rounding costs is put back. */
     assert_true(wmi_moments_f64((double[]){1e16, 1e16 + 2}, 2).var == 2);
-    m = wmi_moments_f32(y, COUNT);
-    assert_true(m.mean == 4194304.0 + 500);
-    assert_near(m.var, COUNT * (COUNT + 1) / 12.0, 1e-9);
 }
 
 static void moments_of_few_or_bad_values(void **state)
 {
     const double x[] = {3, 5}, bad[] = {1, NAN, 2};
-    const float y[] = {3, 5};
 
     (void)state;
     assert_true(isnan(wmi_moments_f64(x, 0).mean) && isnan(wmi_moments_f64(x, 0).var));
     assert_true(wmi_moments_f64(x, 1).mean == 3 && isnan(wmi_moments_f64(x, 1).var));
     assert_true(wmi_moments_f64(x, 2).mean == 4 && wmi_moments_f64(x, 2).var == 2);
-    assert_true(wmi_moments_f32(y, 2).mean == 4 && wmi_moments_f32(y, 2).var == 2);
-    assert_true(isnan(wmi_moments_f32(y, 0).mean) && isnan(wmi_moments_f32(y, 1).var));
     assert_true(isnan(wmi_moments_f64(bad, 3).mean) && isnan(wmi_moments_f64(bad, 3).var));
 }
 
@@ -80,7 +68,6 @@ static void logsumexp_is_stable(void **state)
     for (int i = 0; i < 1000; i++)
         many[i] = -1e5;
     assert_near(wmi_log_sum_exp(many, 1000), -1e5 + log(1000), 1e-10);
-    assert_near(wmi_logmeanexp(many, 1000), -1e5, 1e-10);
     assert_near(wmi_log_sum_exp((double[]){1000, 1000}, 2), 1000 + log(2), 1e-12);
     assert_near(wmi_log_sum_exp((double[]){log(1), log(2), log(3)}, 3), log(6), 1e-15);
     /* a term far below the largest still shows: log(1 + e^-40) = e^-40 to double precision */
@@ -92,11 +79,9 @@ static void logsumexp_at_the_edges(void **state)
 {
     (void)state;
     assert_true(wmi_log_sum_exp(NULL, 0) == -inf);
-    assert_true(isnan(wmi_logmeanexp(NULL, 0)));
     assert_true(wmi_log_sum_exp((double[]){-inf, -inf}, 2) == -inf);
     assert_true(wmi_log_sum_exp((double[]){-inf, 3, -inf}, 3) == 3);
     assert_true(wmi_log_sum_exp((double[]){-inf, inf, 0}, 3) == inf);
-    assert_near(wmi_logmeanexp((double[]){-inf, 0}, 2), -log(2), 1e-15);
     assert_true(isnan(wmi_log_sum_exp((double[]){0, NAN, 1}, 3)));
     assert_true(isnan(wmi_log_sum_exp((double[]){NAN, inf}, 2)));
     assert_true(isnan(wmi_log_sum_exp((double[]){-inf, NAN}, 2)));

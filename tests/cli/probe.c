@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "command.h"
+#include "frame/command.h"
 
 typedef struct probe_opts {
     int64_t n;
@@ -83,8 +83,6 @@ static wm_status run(cli_call *call, wm_error *err)
 static const cli_command probe = {.name = "probe",
                                   .about = "do as told",
                                   .arguments = "P [Q]",
-                                  .min_args = 1,
-                                  .max_args = 2,
                                   .details = "A paragraph.",
                                   .examples = "waymark probe x\nwaymark probe y",
                                   .common = CLI_ALL,
@@ -101,10 +99,9 @@ static wm_status say(cli_call *call, wm_error *err)
     return WM_OK;
 }
 
-static const cli_command one = {
-    .name = "pair one", .about = "the first", .arguments = "", .run = say};
+static const cli_command one = {.name = "pair one", .about = "the first", .run = say};
 static const cli_command two = {
-    .name = "pair two", .about = "the second", .arguments = "X", .max_args = 1, .run = say};
+    .name = "pair two", .about = "the second", .arguments = "[X]", .run = say};
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """test_apply_command.py WAYMARK: `waymark apply` from outside: numbers, notes, refusals, memory."""
 
+import csv
 import gzip
 import json
 import math
@@ -8,12 +9,16 @@ import os
 import resource
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import npy_files
+
+from sealed import sealed
 
 WAYMARK = sys.argv[1]
 TOP = tempfile.mkdtemp()
@@ -24,34 +29,21 @@ def waymark(*words, **more):
                           **{"text": True, **more})
 
 
-def npy_head(shape):
-    text = "{'descr': '<f8', 'fortran_order': False, 'shape': %r, }" % (shape,)
-    text += " " * (-(len(text) + 11) % 64) + "\n"
-    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(text)) + text.encode()
-
-
 def write_npy(path, rows):
-    with open(path, "wb") as f:
-        f.write(npy_head((len(rows), len(rows[0]))))
-        for row in rows:
-            f.write(struct.pack("<%dd" % len(row), *row))
+    npy_files.write(path, (len(rows), len(rows[0])), [v for row in rows for v in row])
 
 
 def sparse_npy(path, n, dim):
     """Zeros that take no room on the disk."""
-    head = npy_head((n, dim))
+    head = npy_files.head("<f8", (n, dim))
     with open(path, "wb") as f:
         f.write(head)
         f.truncate(len(head) + 8 * n * dim)
 
 
 def read_vector(path):
-    with open(path, "rb") as f:
-        data = f.read()
-    start = 10 + struct.unpack("<H", data[8:10])[0]
-    header = eval(data[10:start])  # a literal of our own making
-    assert header["descr"] == "<f8" and len(header["shape"]) == 1 and start % 64 == 0
-    return list(struct.unpack("<%dd" % header["shape"][0], data[start:]))
+    (_,), values = npy_files.read(path)
+    return list(values)
 
 
 def logistic_noise(i):
@@ -250,6 +242,21 @@ class Apply(unittest.TestCase):
         self.refused(1, "must end in .npy", self.q, "-o", self.path("y.parquet"))
         self.refused(1, "no/y.npy", self.q, "-o", self.path("no/y.npy"))
 
+    def test_what_is_read_is_not_replaced_by_chance(self):
+        with open(self.q, "rb") as f:
+            whole = f.read()
+        mine = self.path("mine.npy")
+        with open(mine, "wb") as f:
+            f.write(whole)
+        done = waymark("apply", self.run_folder, mine, "-o", mine)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--overwrite replaces it", done.stderr)
+        with open(mine, "rb") as f:
+            self.assertEqual(f.read(), whole)
+        self.assertEqual(waymark("apply", self.run_folder, mine, "-o", mine, "--overwrite").returncode, 0)
+        with open(mine, "rb") as f:
+            self.assertNotEqual(f.read(), whole)
+
     def test_models_that_are_none(self):
         y = ["-o", self.path("y.npy")]
         model = self.run_folder + "/model.safetensors"
@@ -263,8 +270,9 @@ class Apply(unittest.TestCase):
             "short": whole[:5],
             "huge": b"\xff" * 8 + whole[8:],
             "no_json": whole[:8] + b"x" + whole[9:],
-            "other": whole.replace(b"waymark ratio ", b"waymark RATIO ", 1),
-            "newer": whole.replace(b"waymark ratio 2", b"waymark ratio 9", 1),
+            "other": sealed(whole.replace(b"waymark ratio ", b"waymark RATIO ", 1)),
+            "newer": sealed(whole.replace(b"waymark ratio 2", b"waymark ratio 9", 1)),
+            "bit": whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:],
         }
         for name, content in bad.items():
             self.assertNotEqual(content, whole)
@@ -282,15 +290,44 @@ class Apply(unittest.TestCase):
         self.good("-", *y, run=mixed, input="age,colour\n0.5,red\n0.7,blue\n")
         os.unlink(self.path("y.npy"))
         os.unlink(self.path("y.npy.json"))
-        for text, says in (("age,colour\n0.5,red\n0.7,pink\n", "pink"),
-                           ("age,hue\n0.5,red\n", "hue"),
-                           ("age,colour,size\n0.5,red,1\n", "3"),
+        done = self.good("-", *y, run=mixed, input="age,colour\n0.5,red\n0.7,pink\n")
+        self.assertIn("1 values are categories that the model does not know", done.stderr)
+        os.unlink(self.path("y.npy"))
+        os.unlink(self.path("y.npy.json"))
+        for text, says in (("age,hue\n0.5,red\n", "hue"),
+                           ("age,size\n0.5,1\n", "has no column 'colour'"),
+                           ("0.5,red,1\n0.7,blue,2\n", "3 columns"),
                            ("age,colour\n0.5,red\n?,red\n", "line 3"),
                            ("age,colour\n0.5,red\nold,red\n", "old"),
                            ("age,colour\n0.5,red\ninf,red\n", "inf")):
             self.refused(1, says, "-", *y, run=mixed, input=text)
         self.refused(1, "3 columns", "-", *y, input="1,2,3\n")
         self.refused(1, "missing.npy", self.path("missing.npy"), *y)
+
+    def test_columns_are_taken_by_name_and_kept(self):
+        mixed = TOP + "/mixed"
+        out = self.path("y.csv")
+        text = 'note;colour;id;age\n"a ""b"", c";red;7;0,5\n;blue;8;NA\nplain, text;red;9;0,7\n'
+        plain = "age,colour\n0.5,red\n0.7,red\n"
+        self.good("-", "-o", out, run=mixed, input=plain)
+        with open(out) as f:
+            want = [line.split(",")[1] for line in f.read().split()[1:]]
+        for more in ([], ["--weights", "ratio", "--log"]):
+            self.good("-", "-o", out, "--keep", "id,note", "--missing", "drop", "--decimal", "comma",
+                      *more, run=mixed, input=text)
+            with open(out, newline="") as f:
+                rows = list(csv.reader(f))
+            name = "log_weight" if more else "log_ratio"
+            self.assertEqual(rows[0], ["row", "id", "note", name])
+            self.assertEqual(rows[1], ["1", "7", 'a "b", c', want[0]])
+            self.assertEqual(rows[2], ["3", "9", "plain, text", want[1]])
+        os.unlink(out)
+        os.unlink(out + ".json")
+        self.refused(1, "kept in a .csv only", "-", "-o", self.path("y.npy"), "--keep", "id",
+                     run=mixed, input=text)
+        self.refused(1, "'ident' is no column", "-", "-o", out, "--keep", "ident", run=mixed,
+                     input=text)
+        self.refused(1, "only columns of a text table", self.q, "-o", out, "--keep", "1")
 
     def test_rows_far_away_are_a_failed_check(self):
         done = self.good("-", "-o", self.path("y.npy"), input="1e6,0\n0,0\n")

@@ -4,6 +4,7 @@ WAYMARK is the product; PROBE (probe.c) has the same frame and commands that do 
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -229,10 +230,13 @@ class Frame(unittest.TestCase):
         before = sorted(os.listdir(out))
         self.assertEqual(run(PROBE, "probe", "-o", out, "--resume", "--fail").returncode, 1)
         self.assertEqual(sorted(os.listdir(out)), before)
-        child = self.wait_for("-o", self.path("stopped"))  # what is stopped can go on
-        child.send_signal(signal.SIGINT)
-        child.communicate(timeout=60)
-        self.assertIn("config.json", os.listdir(self.path("stopped")))
+        for name in ("stopped", "it's stopped"):  # what is stopped can go on, by what is printed
+            child = self.wait_for("-o", self.path(name))
+            child.send_signal(signal.SIGINT)
+            _, said = child.communicate(timeout=60)
+            self.assertIn("config.json", os.listdir(self.path(name)))
+            words = shlex.split(said.split("Go on with: ")[1])
+            self.assertEqual(words, ["waymark", "probe", "-o", self.path(name), "--resume"])
 
     def test_what_was_published_stays(self):
         out = self.path("run")

@@ -13,6 +13,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import npy_files
+
 WAYMARK = sys.argv[1]
 
 
@@ -26,15 +29,8 @@ def problems():
 
 
 def read_npy(path):
-    """Rows of a (n, d) array of little-endian doubles."""
-    with open(path, "rb") as f:
-        data = f.read()
-    assert data[:8] == b"\x93NUMPY\x01\x00"
-    start = 10 + struct.unpack("<H", data[8:10])[0]
-    header = eval(data[10:start])  # a literal of our own making
-    n, d = header["shape"]
-    assert header["descr"] == "<f8" and not header["fortran_order"] and start % 64 == 0
-    flat = struct.unpack(f"<{n * d}d", data[start:])
+    """Rows of a (n, d) array of doubles."""
+    (n, d), flat = npy_files.read(path)
     return [flat[i * d:(i + 1) * d] for i in range(n)]
 
 
@@ -164,14 +160,9 @@ class Data(unittest.TestCase):
 
 
 def read_bytes(path):
-    """Shape and values of an npy array of uint8."""
-    with open(path, "rb") as f:
-        data = f.read()
-    start = 10 + struct.unpack("<H", data[8:10])[0]
-    header = eval(data[10:start])  # a literal of our own making
-    assert data[:8] == b"\x93NUMPY\x01\x00" and header["descr"] == "|u1" and not header["fortran_order"]
-    assert len(data) - start == math.prod(header["shape"])
-    return header["shape"], data[start:]
+    """Shape and values of an array of uint8."""
+    shape, values = npy_files.read(path, "|u1")
+    return shape, bytes(values)
 
 
 class Images(unittest.TestCase):
@@ -267,7 +258,7 @@ class Images(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path("all", "unseen")))
 
     def test_omniglot(self):
-        maker = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "data", "omniglot_files.py")
+        maker = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "images", "omniglot_files.py")
         subprocess.run([sys.executable, "-B", maker, self.folder.name], check=True)
         for name in ("tree", "tree.zip"):
             facts = json.loads(run("omniglot", "--from", self.path(name), "--grid", "1x2", "--json").stdout)

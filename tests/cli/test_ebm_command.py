@@ -18,6 +18,11 @@ import time
 import unittest
 import zlib
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import npy_files
+
+from sealed import sealed
+
 WAYMARK = os.path.abspath(sys.argv[1])
 TOP = tempfile.mkdtemp()
 SIDE, LEVELS = 8, 4
@@ -44,24 +49,12 @@ def path(*names):
     return os.path.join(TOP, *names)
 
 
-def write_npy(name, shape, values, code="B"):
-    text = "{'descr': '%s', 'fortran_order': False, 'shape': %r, }" % (
-        {"B": "|u1", "d": "<f8"}[code], shape)
-    text += " " * (-(len(text) + 11) % 64) + "\n"
-    with open(path(name), "wb") as f:
-        f.write(b"\x93NUMPY\x01\0" + struct.pack("<H", len(text)) + text.encode())
-        f.write(struct.pack("<%d%s" % (len(values), code), *values))
+def write_npy(name, shape, values):
+    npy_files.write(path(name), shape, values, "|u1")
 
 
 def read_npy(name):
-    """Shape and values; doubles only."""
-    with open(path(name), "rb") as f:
-        data = f.read()
-    start = 10 + struct.unpack("<H", data[8:10])[0]
-    header = eval(data[10:start])  # a literal of our own making
-    assert header["descr"] == "<f8" and not header["fortran_order"], header
-    n = math.prod(header["shape"])
-    return header["shape"], struct.unpack("<%dd" % n, data[start:])
+    return npy_files.read(path(name))
 
 
 def content(*names):
@@ -113,7 +106,8 @@ class Case(unittest.TestCase):
 
     def check_rows(self, s):
         for check in s["checks"]:
-            self.assertEqual(set(check), {"name", "value", "limit", "ok", "meaning"})
+            self.assertEqual(set(check) - {"advice"}, {"name", "value", "limit", "ok", "outcome", "meaning"})
+            self.assertEqual(check["ok"], check["outcome"] == "ok")
         self.assertEqual(s["verdict"], "trust" if all(c["ok"] for c in s["checks"]) else "doubt")
 
 
@@ -173,6 +167,21 @@ class Ebm(Case):
         again = must("ebm", "--config", "plane2/config.json", "-o", "plane3", "-q")
         self.assertIn("3 bridges, quadratic+additive+mlp", again.stdout)
         self.assertEqual(content("plane3", "model.safetensors"), content("plane", "model.safetensors"))
+
+    def test_numbers_are_those_of_the_saved_model(self):
+        """The best step is kept, not the last; a finished run that is resumed says and saves the same."""
+        words = ["ebm", "plane.csv", "--valid", "valid.csv", *TABLE, "--iterations", 200, "--lr", 0.05,
+                 "--average", 0, "-o", "saved", "--json"]
+        with open(path("valid.csv"), "w") as f:
+            f.writelines(content("plane.csv").decode().splitlines(True)[:121])
+        first = json.loads(must(*words).stdout)
+        model = content("saved", "model.safetensors")
+        again = json.loads(must(*words, "--resume").stdout)
+        self.assertEqual(content("saved", "model.safetensors"), model)
+        rows = json.loads(must("loglik", "saved", "valid.csv", "--method", "direct", "--json").stdout)
+        for key in ("noise_loglik", "direct"):
+            self.assertEqual(first[key], again[key])
+            self.assertAlmostEqual(first[key], rows[key], places=12)
 
     def test_a_list_says_the_number_of_bridges(self):
         done = must("ebm", "plane.csv", *TABLE[2:], "--spacing", "list:0,0.3,1", "--json")
@@ -249,10 +258,10 @@ class Ebm(Case):
                      *IMAGES, "--image", "7x8", "-o", "bad", folder="bad")
         self.refused(1, "row 1, column", "ebm", "images.npy", *IMAGES, "--dequantize", 3, "-o", "bad",
                      folder="bad")  # the folder of a run that did nothing is free
-        self.refused(1, "no whole number from 0 to 3: is --dequantize right?", "ebm", "plane.csv",
+        self.refused(1, "no whole number from 0 to 3\nSee --dequantize", "ebm", "plane.csv",
                      "--dequantize", LEVELS, "-o", "bad", folder="bad")
         self.refused(1, "outside of [0, 1]", "ebm", "plane.csv", "--logit", 0.01)
-        self.refused(1, "a resnet is for images: give --image", "ebm", "flat.npy", "--model", "resnet")
+        self.refused(1, "another model\nSee --image", "ebm", "flat.npy", "--model", "resnet")
         self.refused(1, "missing.npy", "ebm", "missing.npy", "-o", "bad", folder="bad")
         self.refused(1, "is not understood", "ebm", "images.npy", *IMAGES, "--network", "stem 3")
         with open(path("constant.csv"), "w") as f:
@@ -261,7 +270,7 @@ class Ebm(Case):
         for words, says in ((["--image", "8by8"], "--image '8by8'"), (["--image", "8x8x"], "--image"),
                             (["--noise", "laplace"], "copula"), (["--model", "cubic"], "cubic"),
                             (["--iterations", 0], "--iterations 0: must be an integer other than 0, from -1 to"),
-                            (["--average", 0], "--average 0: must be a number above 0"),
+                            (["--average", 1], "--average 1"),
                             (["--bridges", 0], "--bridges"), (["--dequantize", 1], "--dequantize"),
                             (["--spacing", "square"], "--spacing"), (["--iteration", 5], "iterations"),
                             (["--spacing", "list:0,0.5,0.2,1"], "--spacing: spacing: alphas must increase"),
@@ -319,7 +328,7 @@ class Ebm(Case):
         """The way out that the message names is there."""
         with open(path("plane.csv")) as f, open(path("holes.csv"), "w") as g:
             g.write(f.read() + "NA,1\n")
-        advice = "line 402, column 1 ('a'): the value is missing (NaN): --missing drop leaves"
+        advice = "line 402, column 1 ('a'): the value is missing (NaN): such rows can be dropped"
         self.refused(1, advice, "ebm", "holes.csv", *TABLE)
         done = must("ebm", "holes.csv", *TABLE, "--missing", "drop", "-o", "holes")
         self.assertIn("1 of 401 rows", done.stderr)
@@ -328,6 +337,82 @@ class Ebm(Case):
         s = json.loads(must("loglik", "plane", "holes.csv", "--method", "direct", "--missing", "drop",
                             "--json").stdout)
         self.assertEqual(s["n_test"], 400)
+
+
+class Mixed(Case):
+    """A table as people have them: yes/no, words, few and many whole numbers, a constant, gaps."""
+
+    @classmethod
+    def setUpClass(cls):
+        draw = random.Random(3)
+        rows = []
+        for _ in range(500):
+            member = draw.random() < 0.3
+            rows.append([str(member), draw.choice(["red, dark", "blue", "green"]),
+                         str(draw.randrange(3) + 2 * member), str(draw.randrange(100000)), "7.5",
+                         "%.4f" % draw.gauss(2 * member, 1)])
+        cls.names = ["member", "colour", "grade", "spent", "unit", "score"]
+        cls.write("mixed.csv", cls.names, rows)
+        cls.write("gaps.csv", cls.names, rows[:200] + [["True", "", "1", "5", "7.5", "0.5"]])
+        order = [5, 0, 3, 1, 2, 4]
+        cls.write("turned.csv", [cls.names[j] for j in order], [[row[j] for j in order] for row in rows])
+        cls.write("new.csv", cls.names, [["True", "violet", "1", "5", "7.5", "0.5"]])
+        cls.write("grade.csv", cls.names, [["True", "blue", "9", "5", "7.5", "0.5"]])
+        cls.rows = rows
+        cls.done = must("ebm", "mixed.csv", *TABLE, "-o", "mixed")
+
+    @staticmethod
+    def write(name, names, rows):
+        with open(path(name), "w", newline="") as f:
+            csv.writer(f).writerows([names] + rows)
+
+    def test_columns_are_named(self):
+        s = summary("mixed")
+        self.assertEqual((s["dim"], s["discrete_columns"], s["whole_columns"], s["constant_columns"]),
+                         (5, 3, 1, 1))
+        self.estimate(s, "direct", 5, False)
+        said = " ".join(self.done.stderr.split())
+        self.assertIn("column 5 ('unit'): constant, left out", said)
+        self.assertIn("column 4 ('spent'): whole numbers", said)
+        for name in ("member", "colour", "grade"):
+            self.assertRegex(said, f"'{name}'.*: values with shares")
+        self.assertIn("lower bounds", self.done.stdout)
+
+    def test_log_likelihoods_do_not_depend_on_the_order_of_columns(self):
+        both = [json.loads(must("loglik", "mixed", name, *CHAINS, "--json").stdout)
+                for name in ("mixed.csv", "turned.csv")]
+        for key in ("noise_loglik", "direct", "ais", "raise"):
+            self.estimate(both[0], key, 5, True)
+            self.assertEqual(both[0][key], both[1][key])
+
+    def test_draws_are_rows_of_such_a_table(self):
+        must("sample", "mixed", "-n", 60, "--steps", 24, "--warmup", 20, "-o", "m1", "-q")
+        with open(path("m1", "draws.csv"), newline="") as f:
+            names, *rows = csv.reader(f)
+        self.assertEqual((names, len(rows)), (self.names, 60))
+        for j in (0, 1, 2, 4):
+            self.assertLessEqual({row[j] for row in rows}, {row[j] for row in self.rows}, names[j])
+        self.assertEqual({row[0] for row in rows}, {"True", "False"})
+        self.assertTrue(all(float(row[3]) == int(float(row[3])) for row in rows))
+        shape, x = read_npy("m1/draws.npy")
+        self.assertEqual(shape, (4, 15, 6))
+        self.assertEqual(set(x[4::6]), {7.5})
+        must("loglik", "mixed", "m1/draws.csv", "--method", "direct")
+
+    def test_numbers_alone(self):
+        s = json.loads(must("ebm", "mixed.csv", *TABLE, "--drop", "colour,unit", "--discrete", "no", "-o",
+                            "numbers", "--json").stdout)
+        self.assertEqual((s["dim"], s["discrete_columns"], s["whole_columns"]), (4, 0, 0))
+
+    def test_gaps(self):
+        self.refused(1, "missing", "ebm", "gaps.csv", *TABLE, "-o", "bad", folder="bad")
+        s = json.loads(must("ebm", "gaps.csv", *TABLE, "--missing", "drop", "--json").stdout)
+        self.assertEqual(s["n_train"] + s["n_test"], 200)
+
+    def test_values_that_the_model_has_not_met(self):
+        self.refused(1, "violet", "loglik", "mixed", "new.csv", "--method", "direct")
+        self.refused(1, "row 1, column 3 is 9, a value that the model has not met", "loglik", "mixed",
+                     "grade.csv", "--method", "direct")
 
 
 class Loglik(Case):
@@ -390,12 +475,14 @@ class Loglik(Case):
 
     def test_refusals(self):
         whole = content("plane", "model.safetensors")
+        self.assertEqual(sealed(whole), whole)
         bad = {"cut": (whole[:len(whole) // 2], "cut"), "short": (whole[:5], "short"),
                "huge": (b"\xff" * 8 + whole[8:], "huge"), "text": (b"a,b\n1,2\n", "text"),
-               "newer": (whole.replace(b"waymark ebm 1", b"waymark ebm 9", 1), "waymark ebm 9"),
-               "noise": (whole.replace(b'"gaussian"', b'"laplace "', 1), "'noise' is 'laplace '"),
-               "bridges": (whole.replace(b'"bridges":"3"', b'"bridges":"4"', 1), "bridges"),
-               "dim": (whole.replace(b'"dim":"2"', b'"dim":"9"', 1), "dim")}
+               "newer": (sealed(whole.replace(b"waymark ebm 1", b"waymark ebm 9", 1)), "waymark ebm 9"),
+               "noise": (sealed(whole.replace(b'"gaussian"', b'"laplace "', 1)), "'noise' is 'laplace '"),
+               "bridges": (sealed(whole.replace(b'"bridges":"3"', b'"bridges":"4"', 1)), "bridges"),
+               "dim": (sealed(whole.replace(b'"dim":"2"', b'"dim":"9"', 1)), "dim"),
+               "bit": (whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:], "bit: damaged: tensor")}
         for name, (data, says) in bad.items():
             self.assertNotEqual(data, whole, name)
             with open(path(name), "wb") as f:
@@ -434,7 +521,8 @@ class Sample(Case):
         self.assertGreater(len(set(x)), 8 * 3 * 2)  # a move that is refused repeats its draw
         self.assertTrue(all(abs(v) < 10 for v in x))
         for name in STATISTICS:
-            shape, values = read_npy(f"s1/{name}.npy")
+            shape, values = npy_files.read(path("s1", name + ".npy"),
+                                           "|b1" if name == "diverging" else "<f8")
             self.assertEqual(shape, (8, 6), name)
             self.assertTrue(all(map(math.isfinite, values)), name)
             if name in ("tree_depth", "n_steps", "diverging"):
@@ -442,6 +530,10 @@ class Sample(Case):
         self.assertAlmostEqual(sum(read_npy("s1/acceptance_rate.npy")[1]) / 48, s["acceptance_rate"],
                                places=9)
         self.density("s1", 48)
+        s = json.loads(must("sample", "plane", "-n", 40, "--steps", 24, "--warmup", 5, "-o", "s7",
+                            "--json").stdout)
+        self.assertEqual((s["chains"], s["draws"]), (4, 10))
+        self.assertNotIn("raw more", " ".join(w["text"] for w in s["warnings"]))
         s = json.loads(must("sample", "plane", "-n", 3, *CHAINS, "-o", "s2", "--json").stdout)
         self.assertEqual((s["chains"], s["draws"]), (3, 1))
         self.assertNotIn("worst_rhat", s)  # one draw of a chain has no diagnosis

@@ -6,11 +6,13 @@ import json
 import math
 import os
 import random
-import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import npy_files
 
 WAYMARK = os.path.abspath(sys.argv[1])
 
@@ -76,7 +78,7 @@ class Probe(Case):
         with open(self.path("x.csv"), "a") as f:
             f.write("1,2,,4\n")
         self.put("y.csv", [["side", "high"], *self.words, ["left", 1]])
-        self.refused("--missing drop leaves such rows out", "probe", "x.csv", "y.csv")
+        self.refused("\nSee --missing", "probe", "x.csv", "y.csv")
         got = self.json_of("probe", "x.csv", "y.csv", "--missing", "drop", "-o", "run")
         self.assertEqual(got["n_train"] + got["n_test"], 300)
         with open(self.path("run", "report.html")) as f:
@@ -126,10 +128,7 @@ class Fit(Case):
             for y in range(half):
                 at = (i * side + cell // 2 * half + y) * side + cell % 2 * half
                 pixels[at:at + half] = bytes([200]) * half
-        head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({n}, {side}, {side}), }}"
-        head += " " * (-(len(head) + 11) % 64) + "\n"
-        with open(self.path(name), "wb") as f:
-            f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + pixels)
+        npy_files.write(self.path(name), (n, side, side), pixels, "|u1")
         return name
 
     def test_gaussian_pairs(self):
@@ -257,7 +256,7 @@ class Fit(Case):
         done = self.run_it("embed", "fit", u, v, "--iterations", "20")
         self.assertEqual(done.returncode, 0, done.stderr)
         for words in ("I(u; v) = ", "from 50 test pairs; 400 trained it, 50 chose step", "2 bridges, logistic",
-                      "ok   finished"):
+                      "ok         finished", "Verdict: trust."):
             self.assertIn(words, done.stdout)
 
     def test_what_is_refused(self):

@@ -82,7 +82,8 @@ class Mixing(Case):
         self.assertInside(got, "kl_pq", truth)
         self.assertEqual(got["mixed_columns"], 1)
         self.assertIn("alphas", got)
-        self.assertIn("the others move gradually", self.run_it(*quick))
+        self.assertNotIn("the others move gradually", self.run_it(*quick))  # one bridge: nothing moves
+        self.assertIn("the others move gradually", self.run_it(*quick, "--bridges", "2"))
         self.put("p.csv", [row[:1] for row in p])
         self.put("q.csv", [row[:1] for row in q])
         self.assertEqual(self.json_of(*quick)["mixed_columns"], 0)

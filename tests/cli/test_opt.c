@@ -1,8 +1,14 @@
 /* test_opt.c - option tables: what is taken, what is refused and how, help, config files. */
-#include "check.h"
+#include "asserts.h"
 
-#include "opt.h"
+#include "options/opt.h"
 #include "scratch.h"
+#include "waymark/fit.h"
+
+typedef struct inner { /* as a library's struct within that of a command */
+    int64_t steps;
+    double share;
+} inner;
 
 typedef struct settings {
     int64_t n;
@@ -12,63 +18,44 @@ typedef struct settings {
     bool fast, shuffle;
     opt_reals alphas;
     int presets_applied;
+    inner inner;
 } settings;
 
 static const char *const models[] = {"linear", "quadratic", "mlp", NULL};
 static const char *const presets[] = {"smoke", "laptop", "paper", NULL};
-#define AT(field) .at = offsetof(settings, field)
+
+#define OPTS inner
+static const opt_row inner_rows[] = {
+    INTEGER(steps, "steps", "N", -1, 100, "steps", .none = true, .unset = "auto, by the data"),
+    REAL(share, "share", "X", 0, 1, "a share", .unset = "auto, by the data"),
+    {0},
+};
+#undef OPTS
+#define OPTS settings
 
 static const opt_row rows[] = {
-    {.kind = OPT_HEADING, .help = "Model"},
-    {.kind = OPT_INTEGER,
-     .name = "n",
-     .letter = 'n',
-     AT(n),
-     .arg = "N",
-     .help = "samples",
-     .lo = 1,
-     .hi = 1e9},
-    {.kind = OPT_REAL,
-     .name = "rate",
-     AT(rate),
-     .arg = "X",
-     .help = "step size",
-     .hi = 1,
-     .above = true},
-    {.kind = OPT_DURATION,
-     .name = "limit",
-     AT(limit),
-     .arg = "TIME",
-     .help = "stop after",
-     .hi = 1e9,
-     .unset = "none"},
-    {.kind = OPT_TEXT, .name = "name", AT(name), .arg = "TEXT", .help = "a name"},
-    {.kind = OPT_CHOICE,
-     .name = "model",
-     AT(model),
-     .arg = "NAME",
-     .help = "bridge model",
-     .choices = models},
+    HEADING("Model"),
+    INTEGER(n, "n", "N", 1, 1e9, "samples", .letter = 'n'),
+    REAL(rate, "rate", "X", 0, 1, "step size", .above = true),
+    DURATION(limit, "limit", "TIME", 0, 1e9, "stop after", .above = true, .unset = "none"),
+    TEXT(name, "name", "TEXT", "a name"),
+    CHOICE(model, "model", "NAME", models, "bridge model"),
     {.kind = OPT_PRESET,
      .name = "preset",
-     AT(preset),
+     .at = offsetof(settings, preset),
      .arg = "NAME",
      .help = "sizes",
      .choices = presets},
-    {.kind = OPT_FLAG, .name = "fast", .letter = 'f', AT(fast), .help = "hurry"},
-    {.kind = OPT_FLAG, .name = "shuffle", AT(shuffle), .help = "mix the rows"},
+    FLAG(fast, "fast", "hurry", .letter = 'f'),
+    FLAG(shuffle, "shuffle", "mix the rows"),
     {.kind = OPT_REALS,
      .name = "alphas",
-     AT(alphas),
+     .at = offsetof(settings, alphas),
      .arg = "A,B,..",
      .help = "the waymarks",
      .hi = 1},
-    {.kind = OPT_TEXT,
-     .name = "config",
-     .at = offsetof(settings, name),
-     .transient = true,
-     .arg = "FILE",
-     .help = "a file"},
+    TEXT(name, "config", "FILE", "a file", .transient = true),
+    ROWS(inner, inner_rows),
     {0},
 };
 
@@ -91,7 +78,8 @@ static wm_status parse(const char *line, wm_error *err)
     const char *argv[32];
     int argc = 0;
 
-    values = (settings){.n = 5, .rate = 0.1, .model = 1, .shuffle = true};
+    values =
+        (settings){.n = 5, .rate = 0.1, .model = 1, .shuffle = true, .inner = {WM_AUTO, WM_UNSET}};
     set = (opt_set){.command = "demo", .n_groups = 1, .preset = apply_preset};
     set.group[0].rows = rows;
     set.group[0].values = &values;
@@ -127,6 +115,30 @@ static void every_kind_is_taken(void **state)
     assert_ok(parse("-n 7 -", &err), err);
     assert_int_equal(values.n, 7);
     assert_string_equal(set.args[0], "-"); /* standard input */
+    opt_free(&set);
+}
+
+static void rows_of_an_inner_struct_and_what_is_not_set(void **state)
+{
+    wm_error err = {0};
+
+    (void)state;
+    assert_ok(parse("--n 3", &err), err);
+    assert_int_equal(values.inner.steps, WM_AUTO);
+    assert_false(wm_is_set(values.inner.share));
+    opt_free(&set);
+    assert_ok(parse("--steps -1 --share 0", &err), err);
+    assert_int_equal(values.inner.steps, 0); /* none */
+    assert_true(values.inner.share == 0);
+    opt_free(&set);
+    assert_int_equal(parse("--steps 0", &err), WM_EINVAL);
+    assert_string_equal(err.text, "--steps 0: must be an integer other than 0, from -1 to 100");
+    opt_free(&set);
+    assert_ok(parse("--steps 7 --share 1 --steps auto --share auto", &err), err);
+    assert_int_equal(values.inner.steps, WM_AUTO);
+    assert_false(wm_is_set(values.inner.share));
+    opt_free(&set);
+    assert_int_equal(parse("--n auto", &err), WM_EINVAL);
     opt_free(&set);
 }
 
@@ -239,6 +251,8 @@ static void help_shows_what_is_in_force(void **state)
     assert_non_null(strstr(text, "  -f, --fast                hurry\n"));
     assert_non_null(strstr(text, "      --no-shuffle          do not: mix the rows\n"));
     assert_non_null(strstr(text, "the waymarks (default: 0.5,1)\n"));
+    assert_non_null(
+        strstr(text, "      --steps N             steps (default: auto, by the data)\n"));
     for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1)
         assert_true(end - p <= 92);
     opt_free(&set);
@@ -375,7 +389,7 @@ int main(void)
         TEST(durations_are_read_and_said), TEST(a_preset_comes_first_wherever_it_stands),
         TEST(help_shows_what_is_in_force), TEST(a_config_file_stands_below_the_command_line),
         TEST(a_bad_config_is_named),       TEST(a_written_config_gives_the_same_settings),
-        TEST(near_words_are_found),
+        TEST(near_words_are_found),        TEST(rows_of_an_inner_struct_and_what_is_not_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

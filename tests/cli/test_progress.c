@@ -1,10 +1,10 @@
 /* test_progress.c - what a terminal and a log get to see, and when. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "progress.h"
+#include "frame/progress.h"
 
 typedef struct screen {
     char text[4096];

@@ -14,6 +14,10 @@ import struct
 import sys
 import zipfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import npy_files
+from npy_files import file as npy
+
 FILES = {}
 
 
@@ -26,16 +30,8 @@ def bad(name, data, words):
 # --- npy -----------------------------------------------------------------------------------------
 
 
-def npy(header, data=b"", version=1, length=None):
-    """An npy file of this header text; length overrides what it says of itself."""
-    text = header.encode("latin1") + b"\n"
-    size = len(text) if length is None else length
-    return (b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", size)
-            + text + data)
-
-
 def simple(descr="<f8", shape="(2, 2)", data=bytes(32), order="False"):
-    return npy(f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}", data)
+    return npy(npy_files.header(descr, shape, order), data)
 
 
 def doubles(*values):

@@ -6,31 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asserts.h"
 #include "base/file.h"
-#include "check.h"
+#include "npy_files.h"
 #include "scratch.h"
 #include "waymark/read.h"
-
-/* An npy file: this dictionary as header, then n bytes. Returns its path in the scratch folder. */
-static inline const char *make_npy(const char *name, int version, const char *dict,
-                                   const void *data, size_t n)
-{
-    const size_t length = strlen(dict) + 1;
-    unsigned char file[8192] = "\x93NUMPY";
-    size_t at = 8;
-    wm_error err;
-
-    assert_true(length + n + 12 <= sizeof file);
-    file[6] = (unsigned char)version;
-    for (int i = 0; i < (version == 1 ? 2 : 4); i++)
-        file[at++] = (unsigned char)(length >> (8 * i));
-    memcpy(file + at, dict, length - 1);
-    file[at + length - 1] = '\n';
-    if (n)
-        memcpy(file + at + length, data, n);
-    assert_ok(wmi_file_write(scratch(name), file, at + length + n, &err), err);
-    return scratch(name);
-}
 
 /* A table with a schema of its own, which is freed with it if schema is NULL. */
 static inline wm_data *read_table(const char *path, wm_schema **schema, const wm_read_opts *opts)

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""read_safetensors.py FILE: read a safetensors file with the standard library alone, as the format's
+"""read_safetensors.py FILE: read a safetensors file with the standard library (and our checksum in Python), as the format's
 README describes it, and print what it holds: an independent reader for test_safetensors.c.
 
-One line for each metadata pair ("key=value") in key order, then one for each tensor in file order:
+One line for each metadata pair ("key=value") in key order but for the checksums, which must hold, then one for each tensor in file order:
 name, type, shape, the offset of its data in the file modulo 64, and its values."""
 
 import json
+import os
 import struct
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+from sealed import checksum
 
 CODES = {"F32": "f", "F64": "d", "I64": "q", "U64": "Q", "I32": "i", "U8": "B"}
 
@@ -18,6 +22,13 @@ def main():
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8:8 + length].decode("utf-8"))
     base = 8 + length
+    meta = header.get("__metadata__", {})
+    sums = json.loads(meta.get("checksums", "{}"))
+    whole = meta.pop("checksum", None)
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    if whole is not None and checksum(text.encode("utf-8")) != whole:
+        sys.exit("the checksum of the header does not hold")
+    meta.pop("checksums", None)
     for key, value in sorted(header.pop("__metadata__", {}).items()):
         print(f"{key}={value}")
     at = 0
@@ -31,6 +42,8 @@ def main():
             sys.exit(f"{name}: bytes {begin} to {end}, expected from {at}")
         if (base + begin) % struct.calcsize("<" + code):
             sys.exit(f"{name}: not aligned")
+        if whole is not None and checksum(data[base + begin:base + end]) != sums[name]:
+            sys.exit(f"{name}: its checksum does not hold")
         values = struct.unpack(f"<{count}{code}", data[base + begin:base + end])
         print(name, entry["dtype"], entry["shape"], (base + begin) % 64, list(values))
         at = end

@@ -1,11 +1,11 @@
 /* test_array.c - rows of arrays in any order, from any source, in blocks of any size. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/array.h"
+#include "data/formats/array.h"
 
 /* A stream that gives its bytes out in small, uneven pieces. */
 typedef struct drip {
@@ -85,7 +85,7 @@ static void orders_and_sources_agree(void **state)
     for (int fortran = 0; fortran < 2; fortran++)
         for (int64_t max = 1; max <= 5; max++)
             for (int source = 0; source < 3; source++) {
-                const wmi_array a = {.type = WMI_I16,
+                const wmi_array a = {.type = WMI_ELEMENT_I16,
                                      .big_endian = wmi_machine_is_big(),
                                      .fortran = fortran,
                                      .rank = 3,
@@ -113,7 +113,7 @@ static void orders_and_sources_agree(void **state)
 static void a_vector_is_a_column(void **state)
 {
     const float x[3] = {1, 2, 3};
-    const wmi_array a = {.type = WMI_F32,
+    const wmi_array a = {.type = WMI_ELEMENT_F32,
                          .big_endian = wmi_machine_is_big(),
                          .fortran = true,
                          .rank = 1,
@@ -143,14 +143,14 @@ static void a_vector_is_a_column(void **state)
 static void kinds_of_types(void **state)
 {
     const unsigned char x[2] = {0, 1};
-    wmi_array a = {.type = WMI_BOOL, .rank = 1, .dim = {2}, .last = true};
+    wmi_array a = {.type = WMI_ELEMENT_BOOL, .rank = 1, .dim = {2}, .last = true};
     wmi_cursor *c;
     wmi_bytes *b;
     wm_error err;
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        a.type = i ? WMI_U8 : WMI_BOOL;
+        a.type = i ? WMI_ELEMENT_U8 : WMI_ELEMENT_BOOL;
         assert_ok(wmi_bytes_memory(&b, "m", x, 2, &err), err);
         assert_ok(wmi_array_open(&c, "label", b, true, &a, &err), err);
         assert_true(c->integers && c->bools == (i == 0));
@@ -162,7 +162,7 @@ static void kinds_of_types(void **state)
 static void streams_that_lie(void **state)
 {
     const unsigned char x[64] = {0};
-    wmi_array a = {.type = WMI_F64, .rank = 2, .dim = {INT64_C(1) << 40, 4}, .last = true};
+    wmi_array a = {.type = WMI_ELEMENT_F64, .rank = 2, .dim = {INT64_C(1) << 40, 4}, .last = true};
     double out[8];
     int closed = 0;
     wmi_cursor *c = NULL;
@@ -183,7 +183,7 @@ static void streams_that_lie(void **state)
                      WM_EFORMAT);
     assert_string_equal(err.text, "s: ends after 64 of 35184372088832 bytes");
     assert_int_equal(closed, 2);
-    a = (wmi_array){.type = WMI_F64, .rank = 1, .dim = {7}, .last = true};
+    a = (wmi_array){.type = WMI_ELEMENT_F64, .rank = 1, .dim = {7}, .last = true};
     assert_ok(wmi_array_open(&c, "s", open_drip(x, sizeof x, -1, &closed), true, &a, &err), err);
     assert_ok(c->next(c, 7, out, &got, &err), err);
     assert_int_equal(c->next(c, 0, NULL, &got, &err), WM_EFORMAT);
@@ -193,7 +193,8 @@ static void streams_that_lie(void **state)
 
 static void want_of_memory_leaves_nothing_behind(void **state)
 {
-    const wmi_array a = {.type = WMI_U8, .fortran = true, .rank = 2, .dim = {4, 4}, .last = true};
+    const wmi_array a = {
+        .type = WMI_ELEMENT_U8, .fortran = true, .rank = 2, .dim = {4, 4}, .last = true};
     const unsigned char x[16] = {0};
     const int64_t live = wmi_alloc_live();
     int closed = 0, failed = 0;

@@ -1,6 +1,6 @@
 /* test_bad_files.c - every file under bad/ is refused in the words of its folder's EXPECTED list,
  * leaves nothing behind, and is listed. */
-#include "check.h"
+#include "asserts.h"
 
 #include <dirent.h>
 #include <stdio.h>

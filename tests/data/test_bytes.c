@@ -1,14 +1,14 @@
 /* test_bytes.c - mapped files, pipes, memory and gzip yield the same bytes in any size of piece. */
 #define _GNU_SOURCE /* truncate, F_SETPIPE_SZ */
 
-#include "check.h"
+#include "asserts.h"
 
 #include <fcntl.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "data/bytes.h"
+#include "data/formats/bytes.h"
 #include "scratch.h"
 
 enum { N = 100000 };

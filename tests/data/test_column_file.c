@@ -1,13 +1,13 @@
 /* test_column_file.c - a column written in pieces: the bytes, and what is left when it fails. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "data/column_file.h"
-#include "data/npy.h"
+#include "data/formats/npy.h"
+#include "data/table/column_file.h"
 #include "scratch.h"
 
 static const double numbers[] = {0.1, -2, 1e300, 0, INFINITY};
@@ -17,7 +17,7 @@ static void write_in_pieces(const char *path, wmi_column_format format, const in
     wmi_column_file *c;
     wm_error err;
 
-    assert_ok(wmi_column_file_open(&c, path, format, "weight", 5, &err), err);
+    assert_ok(wmi_column_file_open(&c, path, format, "weight", 5, NULL, &err), err);
     assert_ok(wmi_column_file_write(c, numbers, rows, 2, &err), err);
     assert_ok(wmi_column_file_write(c, numbers, NULL, 0, &err), err);
     assert_ok(wmi_column_file_write(c, numbers + 2, rows ? rows + 2 : NULL, 3, &err), err);
@@ -70,7 +70,8 @@ static void nothing_is_left_of_what_is_abandoned(void **state)
     before = scratch_count(scratch_folder);
     assert_ok(wmi_column_file_check(scratch("never.npy"), &err), err);
     assert_int_equal(scratch_count(scratch_folder), before);
-    assert_ok(wmi_column_file_open(&c, scratch("never.npy"), WMI_COLUMN_NPY, "x", 2, &err), err);
+    assert_ok(wmi_column_file_open(&c, scratch("never.npy"), WMI_COLUMN_NPY, "x", 2, NULL, &err),
+              err);
     assert_ok(wmi_column_file_write(c, numbers, NULL, 1, &err), err);
     wmi_column_file_abandon(c);
     wmi_column_file_abandon(NULL);
@@ -88,17 +89,19 @@ static void places_that_cannot_be_written_are_told(void **state)
     assert_non_null(strstr(err.text, "no/such.npy: cannot write: No such file"));
     assert_int_equal(wmi_column_file_check(scratch_folder, &err), WM_EIO);
     assert_non_null(strstr(err.text, "Is a directory"));
-    assert_int_equal(wmi_column_file_open(&c, scratch("no/such.npy"), WMI_COLUMN_NPY, "x", 2, &err),
-                     WM_EIO);
+    assert_int_equal(
+        wmi_column_file_open(&c, scratch("no/such.npy"), WMI_COLUMN_NPY, "x", 2, NULL, &err),
+        WM_EIO);
     assert_null(c);
     if (wmi_file_exists("/dev/full")) {
         assert_ok(wmi_column_file_check("/dev/full", &err), err);
-        assert_ok(wmi_column_file_open(&c, "/dev/full", WMI_COLUMN_NPY, "x", 100000, &err), err);
+        assert_ok(wmi_column_file_open(&c, "/dev/full", WMI_COLUMN_NPY, "x", 100000, NULL, &err),
+                  err);
         assert_int_equal(wmi_column_file_write(c, many, NULL, 100000, &err), WM_EIO);
         assert_string_equal(err.text, "/dev/full: cannot write: No space left on device");
         wmi_column_file_abandon(c);
         /* What fits in a buffer is only found out at the end. */
-        assert_ok(wmi_column_file_open(&c, "/dev/full", WMI_COLUMN_TEXT, "x", 1, &err), err);
+        assert_ok(wmi_column_file_open(&c, "/dev/full", WMI_COLUMN_TEXT, "x", 1, NULL, &err), err);
         assert_ok(wmi_column_file_write(c, many, NULL, 1, &err), err);
         assert_int_equal(wmi_column_file_commit(c, &err), WM_EIO);
         assert_non_null(strstr(err.text, "No space left"));
@@ -119,7 +122,7 @@ static void memory_that_runs_out_is_told(void **state)
         wm_error err = {0};
 
         wmi_alloc_fail_at(++k);
-        st = wmi_column_file_open(&c, scratch("m.npy"), WMI_COLUMN_NPY, "x", 1, &err);
+        st = wmi_column_file_open(&c, scratch("m.npy"), WMI_COLUMN_NPY, "x", 1, NULL, &err);
         wmi_alloc_fail_at(0);
         wmi_column_file_abandon(c);
         assert_true(st == WM_OK || st == WM_ENOMEM);

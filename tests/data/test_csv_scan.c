@@ -1,13 +1,13 @@
 /* test_csv_scan.c - rows and fields: quotes, line ends, line numbers, and rows that lie across the
  * ends of the buffer. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/csv_scan.h"
+#include "data/csv/csv_scan.h"
 
 static void start(wmi_csv_scan *s, const char *text, size_t n, char delimiter)
 {

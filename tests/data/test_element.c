@@ -1,10 +1,10 @@
 /* test_element.c - every type of element in both byte orders, and the ends of what a double holds.
  */
-#include "check.h"
+#include "asserts.h"
 
 #include <string.h>
 
-#include "data/element.h"
+#include "data/formats/element.h"
 
 /* The bytes of a value of width w in the other order. */
 static void turn(unsigned char *to, const void *from, size_t w)
@@ -40,25 +40,30 @@ static void check_type(wmi_element type, const void *bytes, const double *expect
 static void every_type_in_both_orders(void **state)
 {
     (void)state;
-    check_type(WMI_F64, (double[]){0.1, -1e300, 0x1p-1074}, (double[]){0.1, -1e300, 0x1p-1074});
-    check_type(WMI_F32, (float[]){0.5F, -3e38F, 0x1p-149F},
+    check_type(WMI_ELEMENT_F64, (double[]){0.1, -1e300, 0x1p-1074},
+               (double[]){0.1, -1e300, 0x1p-1074});
+    check_type(WMI_ELEMENT_F32, (float[]){0.5F, -3e38F, 0x1p-149F},
                (double[]){0.5, (double)-3e38F, 0x1p-149});
-    check_type(WMI_I8, (int8_t[]){-128, 127, -1}, (double[]){-128, 127, -1});
-    check_type(WMI_U8, (uint8_t[]){128, 255, 0}, (double[]){128, 255, 0});
-    check_type(WMI_I16, (int16_t[]){-32768, 32767, 258}, (double[]){-32768, 32767, 258});
-    check_type(WMI_U16, (uint16_t[]){65535, 1, 258}, (double[]){65535, 1, 258});
-    check_type(WMI_I32, (int32_t[]){INT32_MIN, INT32_MAX, 5}, (double[]){-0x1p31, 0x1p31 - 1, 5});
-    check_type(WMI_U32, (uint32_t[]){UINT32_MAX, 1, 2}, (double[]){0x1p32 - 1, 1, 2});
-    check_type(WMI_I64, (int64_t[]){INT64_MIN, INT64_C(1) << 53, -3},
+    check_type(WMI_ELEMENT_I8, (int8_t[]){-128, 127, -1}, (double[]){-128, 127, -1});
+    check_type(WMI_ELEMENT_U8, (uint8_t[]){128, 255, 0}, (double[]){128, 255, 0});
+    check_type(WMI_ELEMENT_I16, (int16_t[]){-32768, 32767, 258}, (double[]){-32768, 32767, 258});
+    check_type(WMI_ELEMENT_U16, (uint16_t[]){65535, 1, 258}, (double[]){65535, 1, 258});
+    check_type(WMI_ELEMENT_I32, (int32_t[]){INT32_MIN, INT32_MAX, 5},
+               (double[]){-0x1p31, 0x1p31 - 1, 5});
+    check_type(WMI_ELEMENT_U32, (uint32_t[]){UINT32_MAX, 1, 2}, (double[]){0x1p32 - 1, 1, 2});
+    check_type(WMI_ELEMENT_I64, (int64_t[]){INT64_MIN, INT64_C(1) << 53, -3},
                (double[]){-0x1p63, 0x1p53, -3});
-    check_type(WMI_U64, (uint64_t[]){UINT64_C(1) << 63, 7, 0}, (double[]){0x1p63, 7, 0});
-    check_type(WMI_BOOL, (uint8_t[]){1, 0, 1}, (double[]){1, 0, 1});
+    check_type(WMI_ELEMENT_U64, (uint64_t[]){UINT64_C(1) << 63, 7, 0}, (double[]){0x1p63, 7, 0});
+    check_type(WMI_ELEMENT_BOOL, (uint8_t[]){1, 0, 1}, (double[]){1, 0, 1});
     /* One; the largest; the smallest below normal. */
-    check_type(WMI_F16, (uint16_t[]){0x3c00, 0x7bff, 0x8001}, (double[]){1, 65504, -0x1p-24});
-    check_type(WMI_F16, (uint16_t[]){0xc100, 0x0400, 0x03ff},
+    check_type(WMI_ELEMENT_F16, (uint16_t[]){0x3c00, 0x7bff, 0x8001},
+               (double[]){1, 65504, -0x1p-24});
+    check_type(WMI_ELEMENT_F16, (uint16_t[]){0xc100, 0x0400, 0x03ff},
                (double[]){-2.5, 0x1p-14, 1023 * 0x1p-24});
-    check_type(WMI_F16, (uint16_t[]){0x7c00, 0xfc00, 0x8000}, (double[]){INFINITY, -INFINITY, 0});
-    check_type(WMI_BF16, (uint16_t[]){0x3f80, 0xc049, 0x7f80}, (double[]){1, -3.140625, INFINITY});
+    check_type(WMI_ELEMENT_F16, (uint16_t[]){0x7c00, 0xfc00, 0x8000},
+               (double[]){INFINITY, -INFINITY, 0});
+    check_type(WMI_ELEMENT_BF16, (uint16_t[]){0x3f80, 0xc049, 0x7f80},
+               (double[]){1, -3.140625, INFINITY});
 }
 
 static void not_a_number_stays_one(void **state)
@@ -66,9 +71,11 @@ static void not_a_number_stays_one(void **state)
     double out[1];
 
     (void)state;
-    wmi_elements_decode(WMI_F16, false, (const unsigned char *)(uint16_t[]){0x7e00}, 1, out, 1);
+    wmi_elements_decode(WMI_ELEMENT_F16, false, (const unsigned char *)(uint16_t[]){0x7e00}, 1, out,
+                        1);
     assert_true(isnan(out[0]));
-    wmi_elements_decode(WMI_BF16, false, (const unsigned char *)(uint16_t[]){0x7fc0}, 1, out, 1);
+    wmi_elements_decode(WMI_ELEMENT_BF16, false, (const unsigned char *)(uint16_t[]){0x7fc0}, 1,
+                        out, 1);
     assert_true(isnan(out[0]));
 }
 
@@ -96,14 +103,15 @@ static void what_a_double_cannot_hold_is_refused(void **state)
     double out[4];
 
     (void)state;
-    check_inexact(WMI_I64, (int64_t[]){edge, edge + 1}, 2, 1, "9007199254740993");
-    check_inexact(WMI_I64, (int64_t[]){edge + 2, -edge, -edge - 1}, 3, 2, "-9007199254740993");
-    check_inexact(WMI_I64, (int64_t[]){INT64_MAX}, 1, 0, "9223372036854775807");
-    check_inexact(WMI_U64, (uint64_t[]){1, UINT64_MAX}, 2, 1, "18446744073709551615");
-    check_inexact(WMI_U64, (uint64_t[]){UINT64_MAX - 1023}, 1, 0, "18446744073709550592");
-    check_inexact(WMI_BOOL, (uint8_t[]){1, 0, 2}, 3, 2, "2");
+    check_inexact(WMI_ELEMENT_I64, (int64_t[]){edge, edge + 1}, 2, 1, "9007199254740993");
+    check_inexact(WMI_ELEMENT_I64, (int64_t[]){edge + 2, -edge, -edge - 1}, 3, 2,
+                  "-9007199254740993");
+    check_inexact(WMI_ELEMENT_I64, (int64_t[]){INT64_MAX}, 1, 0, "9223372036854775807");
+    check_inexact(WMI_ELEMENT_U64, (uint64_t[]){1, UINT64_MAX}, 2, 1, "18446744073709551615");
+    check_inexact(WMI_ELEMENT_U64, (uint64_t[]){UINT64_MAX - 1023}, 1, 0, "18446744073709550592");
+    check_inexact(WMI_ELEMENT_BOOL, (uint8_t[]){1, 0, 2}, 3, 2, "2");
     /* Multiples of a power of two beyond 2^53 are exact. */
-    assert_int_equal(wmi_elements_decode(WMI_U64, false,
+    assert_int_equal(wmi_elements_decode(WMI_ELEMENT_U64, false,
                                          (const unsigned char *)(uint64_t[]){UINT64_MAX - 2047}, 1,
                                          out, 1),
                      1);
@@ -113,10 +121,10 @@ static void what_a_double_cannot_hold_is_refused(void **state)
 static void types_know_themselves(void **state)
 {
     (void)state;
-    assert_string_equal(wmi_element_name(WMI_BF16), "bfloat16");
-    assert_true(wmi_element_integer(WMI_BOOL) && wmi_element_integer(WMI_U64));
-    assert_false(wmi_element_integer(WMI_F16));
-    for (int t = WMI_F16; t <= WMI_BOOL; t++)
+    assert_string_equal(wmi_element_name(WMI_ELEMENT_BF16), "bfloat16");
+    assert_true(wmi_element_integer(WMI_ELEMENT_BOOL) && wmi_element_integer(WMI_ELEMENT_U64));
+    assert_false(wmi_element_integer(WMI_ELEMENT_F16));
+    for (int t = WMI_ELEMENT_F16; t <= WMI_ELEMENT_BOOL; t++)
         assert_non_null(wmi_element_name((wmi_element)t));
 }
 

@@ -1,6 +1,6 @@
 /* test_idx.c - IDX files of every type and rank, plain and gzipped. Malformed ones are under
  * bad/idx. */
-#include "check.h"
+#include "asserts.h"
 
 #include <zlib.h>
 

@@ -1,11 +1,11 @@
 /* test_kinds.c - what columns of arrays are found to be, their levels, and filling in. */
-#include "check.h"
+#include "asserts.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/kinds.h"
-#include "data/schema.h"
+#include "data/table/kinds.h"
+#include "data/table/schema.h"
 
 /* Settles a table of n x dim values; forced may be NULL. */
 static wm_status settle(wm_schema *s, wm_data **d, int64_t n, int64_t dim, const double *rows,

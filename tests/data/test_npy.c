@@ -1,12 +1,12 @@
 /* test_npy.c - the bytes of .npy files, and NumPy's own opinion of them where it is installed. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "data/npy.h"
+#include "data/formats/npy.h"
 #include "scratch.h"
 
 static void bytes_are_those_of_the_format(void **state)

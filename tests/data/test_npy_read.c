@@ -1,6 +1,6 @@
 /* test_npy_read.c - npy files by hand, and by NumPy where it is installed. Malformed ones are under
  * bad/npy. */
-#include "check.h"
+#include "asserts.h"
 
 #include "base/alloc.h"
 #include "read_help.h"

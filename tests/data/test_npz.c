@@ -1,6 +1,6 @@
 /* test_npz.c - arrays in zip files, made by Python's zipfile the way NumPy does it: each member is
  * written with ZIP64 sizes. Malformed ones are under bad/npz. */
-#include "check.h"
+#include "asserts.h"
 
 #include "base/alloc.h"
 #include "read_help.h"

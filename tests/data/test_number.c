@@ -1,5 +1,5 @@
 /* test_number.c - decimal text to double, held against strtod bit by bit, and back. */
-#include "check.h"
+#include "asserts.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/number.h"
+#include "data/table/number.h"
 
 static uint64_t lcg = 1; /* each test starts it anew */
 

@@ -1,13 +1,14 @@
 /* test_safetensors.c - round trips, an independent reader, and files that must be refused. */
 #define _XOPEN_SOURCE 700 /* truncate */
 
-#include "check.h"
+#include "asserts.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "data/safetensors.h"
+#include "data/formats/safetensors.h"
 #include "scratch.h"
 
 static const uint8_t bytes[3] = {1, 2, 255};
@@ -204,6 +205,70 @@ static void malformed_files_are_refused(void **state)
 }
 
 /* Header lengths that lie: nothing may be allocated for them. */
+static void put_byte(const char *path, size_t at, int byte)
+{
+    FILE *f = fopen(path, "r+b");
+
+    assert_non_null(f);
+    assert_int_equal(fseek(f, (long)at, SEEK_SET), 0);
+    putc(byte, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Whatever bit changes, the file is refused by name, or holds what it held: spaces after the header
+ * may change as long as they are spaces to a reader of JSON. */
+static void every_damaged_bit_is_found(void **state)
+{
+    const char *path = scratch("m.safetensors");
+    char *whole, *text;
+    size_t n;
+    wm_error err = {0};
+
+    (void)state;
+    write_example(path);
+    assert_ok(wmi_file_read(&whole, &n, path, 1 << 20, &err), err);
+    text = strchr(whole + 8, '}');
+    for (size_t i = 0; i < 8 * n; i++) {
+        const bool padding = whole[i / 8] == ' ' && whole + i / 8 > text;
+        wmi_safetensors *s = NULL;
+        wm_status st;
+
+        put_byte(path, i / 8, whole[i / 8] ^ (1 << i % 8));
+        if (!(st = wmi_safetensors_open(&s, path, &err)))
+            st = wmi_safetensors_own(s, &err);
+        assert_true(st || padding);
+        assert_true(!st || strstr(err.text, "m.safetensors: "));
+        wmi_safetensors_close(s);
+        put_byte(path, i / 8, whole[i / 8]);
+    }
+    assert_ok(wmi_safetensors_write(path, tensors, N_TENSORS, NULL, 0, &err), err);
+    {
+        wmi_safetensors *s = NULL;
+
+        assert_ok(wmi_safetensors_open(&s, path, &err), err); /* without metadata, as others do */
+        assert_int_equal(wmi_safetensors_own(s, &err), WM_EFORMAT);
+        wmi_safetensors_close(s);
+    }
+    wmi_free(whole);
+}
+
+static void numbers_that_are_none_are_found(void **state)
+{
+    const double x[2] = {1, NAN};
+    const wmi_st_tensor t[] = {{"good", WMI_ST_F64, 1, {1}, x}, {"bad", WMI_ST_F64, 1, {2}, x}};
+    wmi_safetensors *s;
+    wm_error err = {0};
+
+    (void)state;
+    assert_ok(wmi_safetensors_write(scratch("m"), t, 2, meta, 2, &err), err);
+    assert_ok(wmi_safetensors_open(&s, scratch("m"), &err), err);
+    assert_ok(wmi_safetensors_own(s, &err), err);
+    assert_ok(wmi_safetensors_finite(s, "good", &err), err);
+    assert_int_equal(wmi_safetensors_finite(s, "bad", &err), WM_EFORMAT);
+    assert_non_null(strstr(err.text, "m: tensor 'bad' has 1 numbers that are not finite"));
+    wmi_safetensors_close(s);
+}
+
 static void lengths_that_lie_are_refused(void **state)
 {
     static const struct {
@@ -303,6 +368,7 @@ int main(void)
         TEST(what_is_written_is_read),      TEST(the_same_content_gives_the_same_bytes),
         TEST(an_independent_reader_agrees), TEST(malformed_files_are_refused),
         TEST(lengths_that_lie_are_refused), TEST(every_truncation_is_refused),
+        TEST(every_damaged_bit_is_found),   TEST(numbers_that_are_none_are_found),
         TEST(a_needed_tensor_must_fit),     TEST(misuse_of_the_writer_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

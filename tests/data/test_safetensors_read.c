@@ -1,5 +1,5 @@
 /* test_safetensors_read.c - tensors as tables. Malformed files are under bad/safetensors. */
-#include "check.h"
+#include "asserts.h"
 
 #include "read_help.h"
 

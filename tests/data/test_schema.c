@@ -1,12 +1,12 @@
 /* test_schema.c - names, kinds and levels: learned, held to, written and read back. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/schema.h"
-#include "data/utf8.h"
+#include "base/utf8.h"
+#include "data/table/schema.h"
 
 static const char *const abc[] = {"a", "b", "c"};
 

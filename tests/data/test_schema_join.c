@@ -1,8 +1,8 @@
 /* test_schema_join.c - columns of two tables side by side keep names, kinds and levels. */
 #include <string.h>
 
-#include "check.h"
-#include "data/schema.h"
+#include "asserts.h"
+#include "data/table/schema.h"
 
 static wm_schema *schema(const char *text)
 {

@@ -1,9 +1,9 @@
 /* test_source.c - the format is found by content, the array by name; what cannot be read is told.
  * Files of other tools are under bad/foreign. */
-#include "check.h"
+#include "asserts.h"
 
 #include "base/alloc.h"
-#include "data/source.h"
+#include "data/formats/source.h"
 #include "read_help.h"
 
 static const char dict[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2), }";
@@ -91,16 +91,16 @@ static void want_of_memory_leaves_nothing_behind(void **state)
     wm_read_opts_init(&opts);
     for (int64_t k = 1; st; k++) {
         const int64_t live = wmi_alloc_live();
-        wmi_source s;
+        wmi_stream s;
         wm_error err;
 
         wmi_alloc_fail_at(k);
-        st = wmi_source_open(&s, path, NULL, NULL, &opts, &err);
+        st = wmi_stream_open(&s, path, NULL, NULL, &opts, false, &err);
         wmi_alloc_fail_at(0);
         assert_true(st == WM_OK || st == WM_ENOMEM);
         failed += st == WM_ENOMEM;
-        wmi_source_close(&s);
-        wmi_source_close(&s);
+        wmi_stream_close(&s);
+        wmi_stream_close(&s);
         assert_int_equal(wmi_alloc_live(), live);
     }
     assert_true(failed >= 5);

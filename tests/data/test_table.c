@@ -1,10 +1,10 @@
 /* test_table.c - wm_data: ownership, bounds, and the message about values that are not finite. */
-#include "check.h"
+#include "asserts.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "waymark/data.h"
 
 static void a_table_copies_its_rows(void **state)
@@ -29,6 +29,25 @@ static void a_table_copies_its_rows(void **state)
         assert_true(wm_data_rows(d)[i] == 0);
     wm_data_free(d);
     wm_data_free(NULL);
+    assert_int_equal(wmi_alloc_live(), live);
+}
+
+static void borrowed_rows_stay_where_they_are(void **state)
+{
+    double rows[6] = {1, 2, 3, 4, 5, 6};
+    const int64_t live = wmi_alloc_live();
+    wm_data *d;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wm_data_borrow(&d, 2, 3, rows, &err), err);
+    assert_ptr_equal(wm_data_rows(d), rows);
+    assert_int_equal(wm_data_count(d), 2);
+    assert_int_equal(wm_data_dim(d), 3);
+    wm_data_free(d); /* which would end the program if it freed the rows */
+    assert_true(rows[5] == 6);
+    assert_int_equal(wm_data_borrow(&d, 0, 3, rows, &err), WM_EINVAL);
+    assert_null(d);
     assert_int_equal(wmi_alloc_live(), live);
 }
 
@@ -108,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_copies_its_rows),
+        cmocka_unit_test(borrowed_rows_stay_where_they_are),
         cmocka_unit_test(the_number_of_rows_may_change),
         cmocka_unit_test(sizes_that_cannot_be),
         cmocka_unit_test(the_first_bad_value_is_named),

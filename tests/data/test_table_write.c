@@ -1,8 +1,9 @@
 /* test_table_write.c - npy and CSV files as they stand on the disk. */
-#include "check.h"
+#include "asserts.h"
 #include "scratch.h"
 
 #include "waymark/generators.h"
+#include "waymark/write.h"
 
 static void csv_has_names_and_digits(void **state)
 {

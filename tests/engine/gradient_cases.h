@@ -11,9 +11,10 @@
 
 static wmi_node *many_readers(scene *s)
 {
-    wmi_node *h = wmi_tanh(s->g, any(s, DIMS(3, 4)));
+    wmi_node *x = any(s, DIMS(3, 4)), *h = wmi_mul(s->g, x, wmi_exp(s->g, x));
     wmi_node *a = wmi_mul(s->g, h, wmi_exp(s->g, h));
-    wmi_node *b = wmi_sub(s->g, wmi_softmax(s->g, h), wmi_affine(s->g, h, 2, 1));
+    wmi_node *top = wmi_reshape(s->g, wmi_logsumexp(s->g, h), DIMS(3, 1));
+    wmi_node *b = wmi_sub(s->g, top, wmi_affine(s->g, h, 2, 1));
     return wmi_add(s->g, wmi_add(s->g, a, b), wmi_leaky_relu(s->g, h, 0.1));
 }
 
@@ -22,10 +23,7 @@ static const test_case cases[] = {
     {"affine", "plain", affine_plain},
     {"leaky_relu", "slope 0.3", leaky_plain},
     {"leaky_relu", "slope 0", leaky_zero},
-    {"tanh", "plain", tanh_plain},
-    {"softplus", "plain", softplus_plain},
     {"exp", "plain", exp_plain},
-    {"log", "plain", log_plain},
     BINARY_CASES(add),
     BINARY_CASES(sub),
     BINARY_CASES(mul),
@@ -36,7 +34,7 @@ static const test_case cases[] = {
     {"div", "same node twice", div_twice},
     {"add", "bias of many rows", add_chunks},
     {"mul", "factor of long rows", mul_chunks},
-    {"add", "node with six readers", many_readers},
+    {"add", "node with five readers", many_readers},
     {"sum", "all", sum_all},
     {"sum", "first axis", sum_first},
     {"sum", "middle axis", sum_middle},
@@ -45,8 +43,6 @@ static const test_case cases[] = {
     {"sum", "global pool", sum_pool},
     {"sum", "mean", sum_mean},
     {"logsumexp", "plain", logsumexp_plain},
-    {"softmax", "plain", softmax_plain},
-    {"log_softmax", "plain", log_softmax_plain},
     {"reshape", "plain", reshape_plain},
     {"reshape", "two views of one node", reshape_shared},
     {"permute", "transpose", permute_transpose},
@@ -70,7 +66,6 @@ static const test_case cases[] = {
     {"matmul", "one matrix on the right", matmul_one_right},
     {"matmul", "one transposed matrix on the right", matmul_one_right_transposed},
     {"matmul", "same node twice", matmul_twice},
-    {"matmul", "dense layer", dense_bias},
     {"dense", "plain", dense_plain},
     {"dense", "slopes", dense_slopes},
     {"dense", "conditional", dense_conditional},

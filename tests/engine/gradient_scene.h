@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asserts.h"
 #include "base/rng.h"
-#include "check.h"
 #include "engine/ops.h"
 #include "engine/program.h"
 

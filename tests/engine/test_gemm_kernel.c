@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "check.h"
+#include "asserts.h"
 #include "engine/op_table.h"
 
 static double uniform(void) /* on [-1, 1] */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
+#include "asserts.h"
 #include "engine/params.h"
 
 static void entries_are_aligned_and_found(void **state)

@@ -8,8 +8,8 @@
 #define WMI_REAL_BITS 32 /* lane_math.h for float */
 #define WMI_ISA base
 
+#include "asserts.h"
 #include "base/rng.h"
-#include "check.h"
 #include "engine/ops.h"
 #include "engine/ops/lane_math.h"
 #include "engine/program.h"

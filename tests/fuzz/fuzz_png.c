@@ -1,20 +1,7 @@
 /* fuzz_png.c - any bytes as a PNG image. One that is read must be averaged over areas without harm.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "base/alloc.h"
-#include "data/png_read.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int holds, const char *what, const wm_error *err)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "fuzz: %s: %s\n", what, err->text);
-    abort();
-}
+#include "images/png_read.h"
+#include "must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

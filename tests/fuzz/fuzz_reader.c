@@ -4,30 +4,16 @@
  *   the same bytes from a pipe give the same table, or the same refusal for formats that can;
  *   the table streamed in pieces is the table. */
 #include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "data/reader.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "data/formats/reader.h"
+#include "must.h"
 
 #ifdef FUZZ_FORMAT
 static const char *const format = FUZZ_FORMAT;
 #else
 static const char *const format = NULL;
 #endif
-
-/* A finding of our own: says what, and stops as a sanitizer does. */
-static void must(bool holds, const char *what, const wm_error *err)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "fuzz: %s: %s\n", what, err->text);
-    abort();
-}
 
 /* ---- a pipe ---- */
 

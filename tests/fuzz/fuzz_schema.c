@@ -1,21 +1,9 @@
 /* fuzz_schema.c - any text as a schema. One that is accepted must survive being written and read,
  * byte for byte. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
+#include "must.h"
 #include "waymark/read.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int holds, const char *what, const wm_error *err)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "fuzz: %s: %s\n", what, err->text);
-    abort();
-}
 
 static void look_at(const wm_schema *s)
 {

@@ -13,12 +13,14 @@ import sys
 import zipfile
 import zlib
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir))
+import npy_files
+
 BAD = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "data", "bad")
 
 
 def npy(descr, shape, data, order=False, version=1):
-    text = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
-    return b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I", len(text)) + text + data
+    return npy_files.file(npy_files.header(descr, shape, order), data, version)
 
 
 def npy_seeds():
@@ -112,6 +114,22 @@ def png_seeds():
                      + chunk(b"IDAT", zlib.compress((b"\0" + line) * 2)) + chunk(b"IEND", b""))
 
 
+def run_seeds():
+    config = b'{"command": "ratio", "version": "0.1.0", "seed": 1, "model": "quadratic"}'
+    summary = (b'{"command": "ratio", "seconds": 1.5, "kl_pq": 0.5, "kl_pq_se": 0.01, "kl_pq_ci95": [0.4, 0.6], "units": '
+               b'"nats", "verdict": "doubt", "reason": "x", "checks": [{"name": "chasm", "value": 1, "limit": null, "ok": '
+               b'false, "outcome": "doubt", "meaning": "m", "advice": "a"}], "bridges": [{"k": 0, "alpha_from": 0, '
+               b'"alpha_to": 1, "loss": 0.5, "accuracy": 0.7, "mean_log_ratio": 1}], "columns": [{"name": "a", "share": 0.5, '
+               b'"kl": 0.1, "p": [0.5, 0.5], "q": [1, 0], "edges": [0, 1, 2]}], "rows": [{"a": 1, "b": "x"}], "pictures": '
+               b'[{"file": "draws.png", "title": "t", "caption": "c"}]}')
+    lines = (b'{"model": "mlp, round 1", "step": 5, "valid_loss": 0.5, "kl_pq": 1}\n{"stage": "bridges", "step": 20, '
+             b'"train_loss": null}\n{"step": 30, "lo')
+    manifest = b'{"waymark": "0.1.0", "files": ["metrics.jsonl", "config.json", "figures/bridges", "state-"]}'
+    yield "whole", b"\x1e".join([config, summary, lines, manifest])
+    yield "begun", b"\x1e".join([config, b"", b"", manifest])
+    yield "foreign", b"\x1e".join([b'{"architectures": ["x"]}', b"{}", b"", b""])
+
+
 JSON_WORDS = ['"', "{", "}", "[", "]", ":", ",", "null", "true", "\\\\u0000", "1e9", "-1"]
 NPY_WORDS = ["'descr': ", "'fortran_order': ", "'shape': ", "True", "False", "(", ")", ",)", "<f8", ">i8", "|b1", "<c16",
              "[('a', '<f8')]", "9223372036854775807", "-1", "\\x93NUMPY", "\\x02\\x00", "\\x03\\x00"]
@@ -129,7 +147,9 @@ TARGETS = {  # seeds, bad folders, words
     "any": (any_seeds, ["gzip", "foreign"], ["\\x1f\\x8b\\x08", *NPY_WORDS]),
     "schema": (schema_seeds, [], [*JSON_WORDS, '"columns"', '"name"', '"kind"', '"levels"', '"continuous"', '"integer"',
                                   '"categorical"']),
-    "png": (png_seeds, ["../bad_png"], ["IHDR", "IDAT", "IEND", "PLTE", "tRNS", "gAMA", "sRGB", "iCCP", "bKGD"]),
+    "run": (run_seeds, [], [*JSON_WORDS, "\\x1e", '"command"', '"version"', '"step"', '"checks"', '"columns"', '"files"',
+                            '"rows"', '"edges"', '"levels"', '"pictures"', '"bridges"']),
+    "png": (png_seeds, ["../../images/bad_png"], ["IHDR", "IDAT", "IEND", "PLTE", "tRNS", "gAMA", "sRGB", "iCCP", "bKGD"]),
 }
 
 

@@ -4,7 +4,10 @@
   includes  rooms include only the rooms they may, and each outside library stays in its file
   names     file names are unique in the tree
   paths     no text file names a path of somebody's machine
-  headers   each public header compiles alone, in C and in C++
+  headers   each public header compiles alone, in C and in C++, and waymark.h has all of them
+  idents    no identifier that files share is defined twice in src/ and include/
+  words     messages of the library name no option of the command
+  drawing   the drawing of the rooms in CONTRIBUTING.md is that of the includes
 """
 
 import os
@@ -17,41 +20,47 @@ import sys
 
 LOW = {"base"}
 NETS = LOW | {"engine"}
-TRAIN = NETS | {"data", "waymarks", "optim", "dist", "nn", "loss", "noise"}
 ROOMS = {
     "base": set(),
-    "data": LOW, "waymarks": LOW, "optim": LOW, "sample": LOW, "dist": LOW, "engine": LOW,
-    "nn": NETS, "loss": NETS, "noise": NETS | {"nn"},
-    "train": TRAIN,
-    "estimators": TRAIN | {"train", "sample"},
-    "report": TRAIN | {"train", "sample", "estimators"},
+    "data": LOW, "waymarks": LOW, "optim": LOW, "sample": LOW | {"check"}, "engine": LOW,
+    "problems": LOW | {"data"}, "images": LOW | {"data"},
+    "nn": NETS, "noise": NETS | {"nn"},
 }
+ROOMS["columns"] = NETS | {"data", "waymarks"}
+ROOMS["moments"] = NETS | {"data", "waymarks", "optim"}
+ROOMS["train"] = ROOMS["moments"] | {"nn", "noise"}
+ROOMS["check"] = LOW | {"data"}
+ROOMS["ratio"] = ROOMS["train"] | {"columns", "moments", "train", "check"}
+ROOMS["study"] = ROOMS["ratio"] | {"ratio"}
+ROOMS["mi"] = ROOMS["study"] | {"study"}
+ROOMS["ebm"] = ROOMS["train"] | {"columns", "train", "check", "sample"}
+ROOMS["embed"] = ROOMS["train"] | {"columns", "train", "check", "images"}
+ROOMS["report"] = LOW | {"data", "images"}
 
 # A public header belongs to the room that implements it; waymark.h is for users alone.
 HEADER_ROOM = {
-    "status": "base", "sink": "base", "version": "base", "data": "data", "noise": "noise",
-    "waymarks": "waymarks", "model": "nn", "train": "train", "sample": "sample",
-    "ratio": "estimators", "mi": "estimators", "ebm": "estimators", "report": "report",
-    "generators": "data", "images": "data", "apply": "estimators", "weights": "estimators", "study": "estimators", "read": "data",
-    "probe": "estimators", "embed": "estimators", "columns": "estimators",
+    "status": "base", "sink": "base", "version": "base", "data": "data", "read": "data",
+    "write": "data", "fit": "base", "check": "check",
+    "generators": "problems", "images": "images", "waymarks": "waymarks", "sample": "sample",
+    "columns": "columns", "ratio": "ratio", "apply": "ratio", "weights": "ratio", "study": "study",
+    "mi": "mi", "ebm": "ebm", "embed": "embed", "probe": "embed", "report": "report",
 }
 
 # Folders that see the public headers and their own files, nothing private.
-CLIENTS = ("cli", "reproduce", "python", "examples")
+CLIENTS = ("cli", "reproduce", "examples", "python")
 
 # Headers of other projects: (what <...> says, the files that may say it).
 FENCED = [
     (r"(cblas|lapacke?|openblas_config|f77blas)\.h", r"src/engine/backend/(blas|linalg)\.[ch]"),
-    (r"(dnnl\w*\.h|oneapi/dnnl/.*)", r"src/engine/backend/onednn\.c"),
-    (r"mpi\.h", r"src/dist/comm_mpi\.c"),
     (r"lbfgs\.h", r"src/optim/lbfgs\.c"),
     (r"Random123/.*", r"src/base/rng\.c"),
-    (r"jansson\.h", r"src/data/(safetensors|schema)\.c|src/report/(summary|text)\.[ch]|cli/opt\.c"),
-    (r"popt\.h", r"cli/opt\.c"),
-    (r"zip\.h", r"src/data/(npz|zip_images)\.c"),
-    (r"png\.h", r"src/data/png_read\.c|src/report/image_grid\.c"),
-    (r"zlib\.h", r"src/data/bytes\.c"),
-    (r"(Python|structmember)\.h|numpy/.*", r"python/.*"),
+    (r"jansson\.h", r"src/data/formats/safetensors(_sums)?\.c|src/data/table/schema_json\.c|src/report/json\.h|cli/options/opt\.c"),
+    (r"popt\.h", r"cli/options/opt\.c"),
+    (r"zip\.h", r"src/data/formats/npz\.c|src/images/zip_images\.c"),
+    (r"png\.h", r"src/images/png_read\.c|src/report/figure/image_grid\.c"),
+    (r"zlib\.h", r"src/data/formats/bytes\.c"),
+    (r"Python\.h", r"python/core/py_args\.h"),
+    (r"pthread\.h", r"python/core/py_call\.c"),
     (r"(immintrin|x86intrin|cpuid|arm_neon|arm_sve)\.h", r"src/engine/.*"),
 ]
 
@@ -59,7 +68,7 @@ FENCED = [
 SYSTEM = set(
     "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal "
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath time "
-    "uchar wchar wctype fcntl unistd dirent omp sys/mman sys/resource sys/stat sys/time sys/types "
+    "uchar wchar wctype fcntl unistd dirent fnmatch omp sys/mman sys/resource sys/stat sys/time sys/types "
     "spawn sys/ioctl sys/utsname sys/wait".split())
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>|(.*))', re.M)
@@ -79,7 +88,7 @@ def place(path):
 
 def resolve(root, path, name):
     """The file an #include "name" in path opens, as the compiler would find it, or None."""
-    for base in (os.path.dirname(path), "src", "include"):
+    for base in (os.path.dirname(path), "src", "include", "cli", "."):
         found = os.path.normpath(os.path.join(base, name)).replace(os.sep, "/")
         if os.path.isfile(os.path.join(root, found)):
             return found
@@ -210,6 +219,11 @@ def check_headers(root, files):
     headers = [f for f in files if f.startswith("include/waymark/") and f.endswith(".h")]
     if not headers:
         yield "include/waymark: no public header found"
+    every = "include/waymark/waymark.h"
+    held = {m.group(1) for m in INCLUDE.finditer(read(root, every))} if every in files else set()
+    for path in headers:
+        if path != every and path[len("include/"):] not in held:
+            yield f"{path}: is not in {every}"
     for language, compiler, standard in compilers():
         if not compiler:
             yield f"no {language} compiler found"
@@ -222,6 +236,120 @@ def check_headers(root, files):
                 input=f'#include "{name}"\n#include "{name}"\n', capture_output=True, text=True)
             if done.returncode:
                 yield f"{path}: does not compile alone as {language}\n{done.stderr.rstrip()}"
+
+
+# --- identifiers ---------------------------------------------------------------------------------
+
+NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\n)*[^\n]*)", re.M)
+DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
+BODY = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
+TAG = re.compile(r"\b(struct|union|enum)\s+(\w+)\s*" + BODY)
+TYPEDEF = re.compile(r"\btypedef\b((?:[^;{}]|" + BODY + r")*);")
+ENUM = re.compile(r"\benum\b\s*\w*\s*\{([^{}]*)\}")
+FUNCTION = re.compile(r"^(?!static\b|typedef\b|extern\b)[A-Za-z_][\w \t*]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
+OPAQUE = re.compile(r"\s*(?:struct|union|enum)\s+(\w+)\s+\1\s*")
+
+
+def defined(path, text):
+    """(kind, name) of what a file defines and others may see: all of a header; of a C file its
+    functions, and what has our prefix."""
+    text = NOT_CODE.sub(lambda m: " " * 2 + "\n" * m.group(0).count("\n"), text)
+    found = [("macro", m.group(1)) for m in MACRO.finditer(text)]
+    text = DIRECTIVE.sub("", text)
+    found += [("tag", m.group(2)) for m in TAG.finditer(text)]
+    for m in TYPEDEF.finditer(text):
+        if OPAQUE.fullmatch(m.group(1)):
+            continue  # says no more than that there is such a type
+        plain = re.sub(BODY + r"|__attribute__\s*\(\(.*\)\)", " ", m.group(1))
+        name = (re.search(r"\(\s*\*\s*(\w+)\s*\)", plain) or re.search(r"(\w+)\s*\(", plain)
+                or re.search(r"(\w+)\s*(?:\[[^]]*\]\s*)*$", plain))
+        if name:
+            found.append(("type", name.group(1)))
+    for m in ENUM.finditer(text):
+        found += [("value", v) for v in re.findall(r"(?:^|,)\s*(\w+)", m.group(1))]
+    found += [("function", m.group(1)) for m in FUNCTION.finditer(text)]
+    if path.endswith(".c"):
+        found = [(k, n) for k, n in found
+                 if n.lower().startswith(("wm_", "wmi_")) or (k == "function" and n.islower())]
+    return set(found)
+
+
+def check_idents(root, files):
+    seen = {}
+    for path in files:
+        if not path.startswith(("src/", "include/")) or not path.endswith((".c", ".h")):
+            continue
+        for kind, name in sorted(defined(path, read(root, path))):
+            if "_tmpl." in path and kind in ("function", "macro"):
+                continue  # built once for each type; their names are made by macros
+            space = kind == "tag", name  # C's own: tags beside all other names
+            if seen.get(space, path) != path:
+                yield f"{path}: {kind} {name} is defined in {seen[space]} too"
+            seen.setdefault(space, path)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+# The page repeats the command that made it, and its style sheet has variables.
+OPTION = re.compile(r'"[^"\n]*(?<![\w-])--[a-z][^"\n]*"')
+SAYS_OPTIONS = "src/report/page/"
+
+
+def check_words(root, files):
+    for path in files:
+        if not path.startswith("src/") or not path.endswith((".c", ".h")) or path.startswith(SAYS_OPTIONS):
+            continue
+        text = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group(0)), read(root, path), flags=re.S)
+        for m in OPTION.finditer(text):
+            line = text.count("\n", 0, m.start()) + 1
+            yield f"{path}:{line}: names an option of the command: {m.group(0)}"
+
+
+# --- drawing -------------------------------------------------------------------------------------
+
+DRAWING = "CONTRIBUTING.md"
+LAYER = re.compile(r"^ *\| +([a-z][a-z ]*?) +\|", re.M)
+WAY = re.compile(r"^ *[^|:\n]*: *([a-z, ]+(?:-->[a-z, ]+)+)$", re.M)
+
+
+def opened(root, files):
+    """{(room, the room of a header that it includes)}"""
+    found = set()
+    for path in files:
+        kind, room = place(path)
+        room = HEADER_ROOM.get(room) if kind == "public" else room if kind == "room" else None
+        if not room or not path.endswith((".c", ".h")):
+            continue
+        for m in INCLUDE.finditer(read(root, path)):
+            target = m.group(1) and resolve(root, path, m.group(1))
+            to_kind, to = place(target) if target else ("other", "")
+            to = HEADER_ROOM.get(to) if to_kind == "public" else to if to_kind == "room" else None
+            if to and to != room:
+                found.add((room, to))
+    return found
+
+
+def check_drawing(root, files):
+    text = read(root, DRAWING) if DRAWING in files else ""
+    text = text.partition("\n## Rooms\n")[2].partition("\n## ")[0]
+    layers = [m.group(1).split() for m in LAYER.finditer(text)]
+    height = {room: -i for i, layer in enumerate(layers) for room in layer}
+    rooms = {place(f)[1] for f in files if place(f)[0] == "room"}
+    edges = opened(root, files)
+    for room in sorted(rooms - set(height)):
+        yield f"{DRAWING}: room '{room}' is not in the drawing"
+    for room in sorted(set(height) - rooms):
+        yield f"{DRAWING}: there is no room '{room}'"
+    for room, below in sorted(edges):
+        if room in height and below in height and height[room] <= height[below]:
+            yield f"{DRAWING}: {room} includes {below}, which is not drawn below it"
+    for m in WAY.finditer(text):
+        groups = [[r.strip() for r in g.split(",")] for g in m.group(1).split("-->")]
+        for left, right in zip(groups, groups[1:]):
+            for a, b in ((a, b) for a in left for b in right):
+                if a not in ROOMS.get(b, ()) or (b, a) not in edges:
+                    yield f"{DRAWING}: {a} --> {b}: {b} includes nothing of {a}"
 
 
 # --- the tree ------------------------------------------------------------------------------------
@@ -251,7 +379,8 @@ def tree_files(root):
 
 
 CHECKS = {"includes": check_includes, "names": check_names, "paths": check_paths,
-          "headers": check_headers}
+          "headers": check_headers, "idents": check_idents, "words": check_words,
+          "drawing": check_drawing}
 
 
 def main():

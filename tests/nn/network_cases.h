@@ -48,7 +48,10 @@ static inline void set_channels(wmi_model *model, int64_t m)
 
 static inline void set_omniglot(wmi_model *model, int64_t m)
 {
-    wmi_model_omniglot(model, m, 1, 4);
+    wmi_model_init(model, m, 28 * 28);
+    model->dim_u = model->dim;
+    model->terms = WMI_TERM_SEPARABLE;
+    wmi_separable_omniglot(&model->separable, 1, 4);
     model->separable.g.resnet.dense = model->separable.f.resnet.dense = 12;
 }
 

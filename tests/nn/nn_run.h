@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "asserts.h"
 #include "base/alloc.h"
-#include "check.h"
 #include "engine/program.h"
 #include "named_numbers.h"
 #include "nn/bridge_model.h"

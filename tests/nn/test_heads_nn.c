@@ -355,7 +355,8 @@ static void peaked_head_is_parametrised_as_published(void **state)
 
     (void)state;
     assert_near(theta, 4.50374, 1e-5);
-    wmi_model_peaked(&model, 1);
+    wmi_model_init(&model, 1, 1);
+    model.quadratic = wmi_head_quadratic(WMI_QUADRATIC_PSD, false);
     nn_open(&r, &model, WMI_F64, WMI_ROWS_GROUPED, 1, 0);
     nn_set(WMI_F64, r.in_x, 0, x);
     nn_set_param(&r, "quadratic/a", 0, theta + 5);

@@ -1,7 +1,7 @@
 /* test_resnet_text.c - networks as lines of text: there and back, and what is not understood. */
 #include <string.h>
 
-#include "check.h"
+#include "asserts.h"
 #include "nn/cond_resnet.h"
 
 static void names_and_lists_come_back(void **state)

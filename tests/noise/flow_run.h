@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+#include "asserts.h"
 #include "base/alloc.h"
 #include "base/rng.h"
-#include "check.h"
 #include "engine/program.h"
 #include "noise/flow.h"
 

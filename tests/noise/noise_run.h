@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asserts.h"
 #include "base/rng.h"
-#include "check.h"
 #include "engine/program.h"
 #include "noise/noise.h"
 

@@ -42,14 +42,18 @@ static void known_rows(int64_t first, int64_t n, double *x, double *log_p)
     }
 }
 
+static noise_run opened(wmi_noise_opts *opts, int64_t dim, int64_t bins)
+{
+    wmi_noise_opts_init(opts, WMI_NOISE_COPULA, dim);
+    opts->bins = bins;
+    return noise_open(opts);
+}
+
 static noise_run started(int64_t dim, int64_t bins, int64_t n, const double *x)
 {
     wmi_noise_opts opts;
-    noise_run r;
+    const noise_run r = opened(&opts, dim, bins);
     wm_error err = {0};
-    wmi_noise_opts_init(&opts, WMI_NOISE_COPULA, dim);
-    opts.bins = bins;
-    r = noise_open(&opts);
     assert_ok(wmi_noise_start(&opts, "noise", r.params, n, x, 1, r.theta, &err), err);
     return r;
 }
@@ -113,11 +117,8 @@ static noise_run moved(int64_t dim, int64_t bins)
 {
     const wmi_rng rng = wmi_rng_make(13, "moved");
     wmi_noise_opts opts;
-    noise_run r;
+    const noise_run r = opened(&opts, dim, bins);
     wm_error err = {0};
-    wmi_noise_opts_init(&opts, WMI_NOISE_COPULA, dim);
-    opts.bins = bins;
-    r = noise_open(&opts);
     wmi_rng_normal_f64(&rng, 0, r.n_params, r.theta);
     for (int64_t i = 0; i < r.n_params; i++)
         r.theta[i] *= 0.4;

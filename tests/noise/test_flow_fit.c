@@ -59,17 +59,22 @@ static void put_row(const double *from, int64_t row, float *to)
     to[1] = (float)from[2 * row + 1];
 }
 
-static void train_rows(void *ctx, int64_t epoch, int64_t count, const int64_t *row, float *x)
+static wm_status train_rows(void *ctx, int64_t epoch, int64_t count, const int64_t *row, float *x,
+                            wm_error *err)
 {
+    (void)err;
     (void)epoch;
     for (int64_t i = 0; i < count; i++)
         put_row(((const data *)ctx)->train, row[i], x + 2 * i);
+    return WM_OK;
 }
 
-static void valid_rows(void *ctx, int64_t first, int64_t count, float *x)
+static wm_status valid_rows(void *ctx, int64_t first, int64_t count, float *x, wm_error *err)
 {
+    (void)err;
     for (int64_t i = 0; i < count; i++)
         put_row(((const data *)ctx)->valid, first + i, x + 2 * i);
+    return WM_OK;
 }
 
 static void fit(flow_run *r, data *d)
@@ -85,12 +90,12 @@ static void fit(flow_run *r, data *d)
     wm_error err = {0};
 
     wmi_likelihood_opts_init(&o, WMI_NOISE_FLOW);
-    o.batch = 256;
-    o.iterations = 800;
-    o.eval_every = 100;
-    o.warmup = 20;
-    o.average = 0.97;
-    o.lr = 3e-3;
+    o.adam.batch = 256;
+    o.adam.iterations = 800;
+    o.adam.eval_every = 100;
+    o.adam.warmup = 20;
+    o.adam.average = 0.97;
+    o.adam.lr = 3e-3;
     assert_ok(wmi_noise_start(&r->opts, "q", r->params, TRAIN, d->train, 1, r->theta, &err), err);
     assert_ok(wmi_likelihood_fit(&r->opts, "q", r->params, &source, &o, r->theta, &result, &err),
               err);

@@ -1,6 +1,6 @@
 /* test_adam.c - the step against long-hand arithmetic and against numpy; groups, threads, failures.
  */
-#include "check.h"
+#include "asserts.h"
 
 #include <omp.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* test_average.c - the running average against its weights written out; swapping keeps all bits. */
-#include "check.h"
+#include "asserts.h"
 
 #include <omp.h>
 #include <stdlib.h>

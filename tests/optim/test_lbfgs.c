@@ -1,5 +1,5 @@
 /* test_lbfgs.c - minima known in closed form, and every way of not getting there. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdlib.h>
 #include <string.h>

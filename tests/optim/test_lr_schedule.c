@@ -1,5 +1,5 @@
 /* test_lr_schedule.c - the schedules against their formulas. */
-#include "check.h"
+#include "asserts.h"
 
 #include "optim/lr_schedule.h"
 

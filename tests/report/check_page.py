@@ -201,6 +201,27 @@ class Page(unittest.TestCase):
         (x1, y1, w1), (x2, y2, _) = self.browser.run(place)
         self.assertTrue(x1 == x2 and y2 > y1 and w1 > 330)
 
+    def test_columns_that_differ_are_seen(self):
+        """Sorted by share; each with a picture as wide as its cell; on a phone in blocks, not cut off."""
+        names = "[...document.querySelectorAll('.differ tbody th')].map(t => t.innerText)"
+        places = ("[...document.querySelectorAll('.differ tbody tr')].map(r => [...r.children].map(c => "
+                  "{const b = c.getBoundingClientRect(); return [b.left, b.top, b.right]}))")
+        for width in (360, 1280):
+            self.show("doubt", (width, 900, width == 360), "dark")
+            self.assertEqual([n.split(" ")[0] for n in self.browser.run(names)],
+                             ["temperature", "speed", "height", "a", "sex", "weekday"])
+            self.assertEqual(self.browser.run("document.querySelectorAll('.differ svg.bins').length"), 3)
+            self.assertEqual(self.browser.run("document.querySelectorAll('#columns .legend').length"), 1)
+            self.assertEqual(self.browser.run("document.querySelectorAll('.levels')[0].children.length"), 12)
+            self.assertEqual(self.browser.run(
+                "(s => s.scrollWidth - s.clientWidth)(document.querySelector('#columns .scroll'))"), 0)
+            for cells in self.browser.run(places):
+                self.assertLessEqual(max(right for _, _, right in cells), width)
+                in_a_row = len({round(top) for _, top, _ in cells}) == 1
+                self.assertEqual(in_a_row, width == 1280)
+            self.assertGreater(self.browser.run(
+                "document.querySelector('.differ svg.bins').getBoundingClientRect().width"), 230)
+
     def test_hostile_texts_are_only_texts(self):
         self.show("hostile", DESK)
         self.assertEqual(self.browser.run("typeof window.hacked"), "undefined")

@@ -105,15 +105,15 @@ static void draw_grid(fixture *x)
     p = wm_figure_panel(f, "Mean logit, held out");
     wm_panel_axes(p, "waymark", "bridge", 0);
     wm_panel_y_range(p, BRIDGES - 0.5, -0.5);
-    wm_panel_grid(p, &(wm_grid){.name = "mean logit",
-                                .nx = BRIDGES + 1,
-                                .ny = BRIDGES,
-                                .x_to = BRIDGES,
-                                .y_to = BRIDGES - 1,
-                                .z = z,
-                                .scale = WM_SCALE_DIVERGING,
-                                .labels = true,
-                                .digits = 1});
+    wm_panel_heat_map(p, &(wm_heat_map){.name = "mean logit",
+                                        .nx = BRIDGES + 1,
+                                        .ny = BRIDGES,
+                                        .x_to = BRIDGES,
+                                        .y_to = BRIDGES - 1,
+                                        .z = z,
+                                        .scale = WM_COLOURS_DIVERGING,
+                                        .labels = true,
+                                        .digits = 1});
     finish(x, f);
 }
 
@@ -226,17 +226,17 @@ static void draw_map(fixture *x)
     must(x, wm_figure_new(&f, "map", "Log-ratio over the plane", &x->err));
     p = wm_figure_panel(f, NULL);
     wm_panel_axes(p, x->hostile ? evil : "speed", "height", 0);
-    wm_panel_grid(p, &(wm_grid){.name = "log p/q (nats)",
-                                .nx = SIDE,
-                                .ny = SIDE,
-                                .x_from = -6,
-                                .x_to = 6,
-                                .y_from = -5,
-                                .y_to = 5,
-                                .z = z,
-                                .scale = WM_SCALE_DIVERGING,
-                                .contours = contours,
-                                .n_contours = 3});
+    wm_panel_heat_map(p, &(wm_heat_map){.name = "log p/q (nats)",
+                                        .nx = SIDE,
+                                        .ny = SIDE,
+                                        .x_from = -6,
+                                        .x_to = 6,
+                                        .y_from = -5,
+                                        .y_to = 5,
+                                        .z = z,
+                                        .scale = WM_COLOURS_DIVERGING,
+                                        .contours = contours,
+                                        .n_contours = 3});
     wm_panel_series(p, &(wm_series){.name = "rows of p",
                                     .mark = WM_MARK_POINTS,
                                     .colour = WM_COLOUR_GREEN,
@@ -353,6 +353,70 @@ static void add_divergence(wm_summary *s, const char *key, double value, double 
     wm_summary_reals(s, name, (const double[]){value - 1.96 * se, value + 1.96 * se}, 2);
 }
 
+/* A column of numbers: two bells, the second one moved. */
+static void add_numbers(wm_summary *s, const char *name, double share, double kl, double moved)
+{
+    enum { N = 20 };
+    wm_summary *row = wm_summary_row(s, "columns");
+    double edges[N + 1], p[N], q[N];
+
+    for (int i = 0; i <= N; i++)
+        edges[i] = -4 + 0.4 * i;
+    for (int i = 0; i < N; i++) {
+        p[i] = 0.4 * normal(edges[i] + 0.2, -moved / 2, 1);
+        q[i] = 0.4 * normal(edges[i] + 0.2, moved / 2, 1.2);
+    }
+    wm_summary_text(row, "name", name);
+    wm_summary_text(row, "kind", "continuous");
+    wm_summary_real(row, "share", share);
+    wm_summary_real(row, "kl", kl);
+    wm_summary_reals(row, "edges", edges, N + 1);
+    wm_summary_reals(row, "p", p, N);
+    wm_summary_reals(row, "q", q, N);
+}
+
+static void add_levels(wm_summary *s, const char *name, double share, double kl,
+                       const char *const *levels, const double *p, const double *q, int64_t n)
+{
+    wm_summary *row = wm_summary_row(s, "columns");
+
+    wm_summary_text(row, "name", name);
+    wm_summary_text(row, "kind", "discrete");
+    wm_summary_real(row, "share", share);
+    wm_summary_real(row, "kl", kl);
+    wm_summary_texts(row, "levels", levels, n);
+    wm_summary_reals(row, "p", p, n);
+    wm_summary_reals(row, "q", q, n);
+    if (!isfinite(kl))
+        wm_summary_text(row, "note",
+                        "No row of q is 'gone': the divergence in this column is infinite.");
+}
+
+/* Not in the order in which they matter: the page sorts them. */
+static void add_columns(const fixture *x, wm_summary *s)
+{
+    enum { MANY = 30 };
+    char text[MANY][24];
+    const char *many[MANY];
+    double p[MANY], q[MANY];
+
+    for (int i = 0; i < MANY; i++) {
+        snprintf(text[i], sizeof text[i], i ? "district %d" : "", i);
+        many[i] = text[i];
+        p[i] = (i + 1) / 465.0;
+        q[i] = (MANY - i) / 465.0;
+    }
+    add_levels(s, "weekday", NAN, NAN, (const char *const[]){"here", x->hostile ? evil : "gone"},
+               (const double[]){0.98, 0.02}, (const double[]){1, 0}, 2);
+    add_numbers(s, "height", 0.151, 3.21, 1.2);
+    add_numbers(s, x->hostile ? evil : "speed", 0.294, 6.02, 2.2);
+    add_levels(s, "a column with a rather long name, and many levels", 0.0004, 0.71, many, p, q,
+               MANY);
+    add_levels(s, "sex", -0.013, 0.0002, (const char *const[]){"female", "male"},
+               (const double[]){0.513, 0.487}, (const double[]){0.502, 0.498}, 2);
+    add_numbers(s, "temperature", 0.416, 8.87, 3);
+}
+
 static void write_summary(fixture *x)
 {
     double alphas[BRIDGES + 1];
@@ -387,6 +451,7 @@ static void write_summary(fixture *x)
     wm_summary_text(s, "models_tried", "quadratic 0.812, mlp 0.827 (held-out loss)");
     wm_summary_reals(wm_summary_object(s, "preprocessing"), "shift", (const double[]){0.1, -0.2},
                      2);
+    add_columns(x, s);
     add_checks(x, s);
     must(x, wm_run_folder_summary(x->run, s, &x->err));
     wm_summary_free(s);
@@ -482,6 +547,7 @@ int main(int argc, char **argv)
     write_config(&x);
     if (strcmp(x.kind, "images") == 0) {
         write_images(&x);
+        must(&x, wm_run_folder_finish(x.run, &x.err));
         wm_run_folder_close(x.run);
         return 0;
     }
@@ -494,6 +560,7 @@ int main(int argc, char **argv)
     draw_waymarks(&x);
     draw_map(&x);
     draw_columns(&x);
+    must(&x, wm_run_folder_finish(x.run, &x.err));
     wm_run_folder_close(x.run);
     return 0;
 }

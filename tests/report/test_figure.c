@@ -1,6 +1,6 @@
 /* test_figure.c - what a figure leaves: numbers, a script that gnuplot accepts without a word, two
  * pictures; and what happens without gnuplot, or when it fails. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdint.h>
 
@@ -116,7 +116,7 @@ static void gnuplot_draws_it_without_a_word(void **state)
     wm_figure_free(f);
     if (l.lines)
         fail_msg("said: %s", l.text);
-    assert_int_equal(scratch_count(scratch("it's \"x\"")), 4);
+    assert_int_equal(scratch_count(scratch("it's \"x\"")), 5);
     svg = scratch_read(scratch("it's \"x\"/awkward.svg"));
     assert_non_null(strstr(svg, "<svg"));
     assert_non_null(strstr(svg, "it's {p_0}^x @ \\n \"q\" $1 # `date`"));
@@ -144,7 +144,7 @@ static void the_script_works_by_hand(void **state)
     snprintf(command, sizeof command, "cd '%s' && gnuplot hand.gp 2>&1 | grep .",
              scratch("figures"));
     assert_int_not_equal(system(command), 0); /* NOLINT: grep found nothing to say */
-    assert_int_equal(scratch_count(scratch("figures")), 4);
+    assert_int_equal(scratch_count(scratch("figures")), 5);
 }
 
 /* Runs a write with PATH pointing at a folder that holds this as gnuplot, or nothing. */
@@ -178,7 +178,7 @@ static void without_gnuplot_the_numbers_remain(void **state)
     assert_ok(write_with(NULL, &sink, &err), err);
     assert_int_equal(l.lines, 1);
     assert_non_null(strstr(l.text, "gnuplot is not installed"));
-    assert_int_equal(scratch_count(scratch("figures")), 2);
+    assert_int_equal(scratch_count(scratch("figures")), 3);
     assert_true(wmi_file_exists(scratch("figures/other.gp")));
 }
 
@@ -192,7 +192,7 @@ static void what_a_failing_gnuplot_says_is_passed_on(void **state)
                    &err),
         WM_EIO);
     assert_string_equal(err.text, "other.gp: gnuplot failed with code 7: line 3: no such font");
-    assert_int_equal(scratch_count(scratch("figures")), 2);
+    assert_int_equal(scratch_count(scratch("figures")), 3);
 }
 
 static void a_gnuplot_that_draws_nothing_is_noticed(void **state)

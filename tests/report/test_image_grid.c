@@ -1,5 +1,5 @@
 /* test_image_grid.c - PNG files decoded by a program that is not libpng, pixel for pixel. */
-#include "check.h"
+#include "asserts.h"
 #include "scratch.h"
 
 #include "base/alloc.h"
@@ -117,6 +117,11 @@ static void values_stand_beside_the_picture(void **state)
     assert_ok(wm_image_grid_write(&g, scratch("known.png"), &err), err);
     assert_ok(wmi_file_read(&text, &n, scratch("known.csv"), 1000, &err), err);
     assert_string_equal(text, "row,column,chain,log_density\n1,1,2,-10.25\n1,2,0,0.1\n2,1,1,\n");
+    wmi_free(text);
+    g.sorted = true;
+    assert_ok(wm_image_grid_write(&g, scratch("sorted.png"), &err), err);
+    assert_ok(wmi_file_read(&text, &n, scratch("sorted.csv"), 1000, &err), err);
+    assert_string_equal(text, "row,column,chain,log_density\n1,1,1,\n1,2,2,-10.25\n2,1,0,0.1\n");
     wmi_free(text);
     assert_int_equal(wm_image_grid_write(&g, scratch("known.PNG"), &err), WM_EINVAL);
     assert_non_null(strstr(err.text, "known.PNG: a picture with values must be called NAME.png"));

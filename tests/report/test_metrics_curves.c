@@ -1,11 +1,11 @@
 /* test_metrics_curves.c - lines of metrics sorted into curves, whatever their keys are. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "report/metrics_curves.h"
+#include "report/page/metrics_curves.h"
 
 static wmi_curves all; /* large */
 

@@ -1,10 +1,10 @@
 /* test_page_html.c - texts that stay texts, and numbers as a page shows them. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/page_html.h"
+#include "report/page/page_html.h"
 
 static FILE *out;
 static char *made;

@@ -1,6 +1,6 @@
 /* test_plot_grid.c - heat maps, maps with contours, level bars and filled steps: their numbers, and
  * that gnuplot draws each of them without a word. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdint.h>
 
@@ -50,13 +50,13 @@ static void cells_are_rows_of_the_csv(void **state)
     wm_panel *p = panel_of(&f, "small");
 
     (void)state;
-    wm_panel_grid(p, &(wm_grid){.name = "v",
-                                .nx = 2,
-                                .ny = 2,
-                                .x_to = 1,
-                                .y_from = 5,
-                                .y_to = 3,
-                                .z = (const double[]){1, 2.5, NAN, -4}});
+    wm_panel_heat_map(p, &(wm_heat_map){.name = "v",
+                                        .nx = 2,
+                                        .ny = 2,
+                                        .x_to = 1,
+                                        .y_from = 5,
+                                        .y_to = 3,
+                                        .z = (const double[]){1, 2.5, NAN, -4}});
     wm_panel_series(p, &(wm_series){.name = "s",
                                     .mark = WM_MARK_POINTS,
                                     .n = 1,
@@ -78,14 +78,14 @@ static void colours_mean_what_they_say(void **state)
     (void)state;
     if (!have_gnuplot())
         skip();
-    wm_panel_grid(panel_of(&f, "even"), &(wm_grid){.nx = 3,
-                                                   .ny = 1,
-                                                   .x_to = 2,
-                                                   .z = (const double[]){1, 2, 7},
-                                                   .scale = WM_SCALE_DIVERGING,
-                                                   .middle = 2,
-                                                   .labels = true,
-                                                   .digits = 1});
+    wm_panel_heat_map(panel_of(&f, "even"), &(wm_heat_map){.nx = 3,
+                                                           .ny = 1,
+                                                           .x_to = 2,
+                                                           .z = (const double[]){1, 2, 7},
+                                                           .scale = WM_COLOURS_DIVERGING,
+                                                           .middle = 2,
+                                                           .labels = true,
+                                                           .digits = 1});
     draw(f);
     svg = scratch_read(scratch("f/even.svg"));
     /* 2 is white; 7 is as red as it gets; 1 is only a little blue, for the scale is symmetric. */
@@ -101,15 +101,17 @@ static void ends_that_are_given_hold(void **state)
     wm_figure *f;
 
     (void)state;
-    wm_panel_grid(
+    wm_panel_heat_map(
         panel_of(&f, "ends"),
-        &(wm_grid){.nx = 2, .ny = 1, .x_to = 1, .z = (const double[]){1, 1e9}, .lo = 0, .hi = 5});
+        &(wm_heat_map){
+            .nx = 2, .ny = 1, .x_to = 1, .z = (const double[]){1, 1e9}, .lo = 0, .hi = 5});
     draw(f);
     assert_non_null(strstr(scratch_read(scratch("f/ends.gp")), "set cbrange [0:5]"));
-    wm_panel_grid(panel_of(&f, "none"),
-                  &(wm_grid){.nx = 1, .ny = 1, .z = (const double[]){NAN}, .labels = true});
+    wm_panel_heat_map(panel_of(&f, "none"),
+                      &(wm_heat_map){.nx = 1, .ny = 1, .z = (const double[]){NAN}, .labels = true});
     draw(f);
-    wm_panel_grid(panel_of(&f, "one"), &(wm_grid){.nx = 1, .ny = 1, .z = (const double[]){3}});
+    wm_panel_heat_map(panel_of(&f, "one"),
+                      &(wm_heat_map){.nx = 1, .ny = 1, .z = (const double[]){3}});
     draw(f);
 }
 
@@ -123,15 +125,15 @@ static void the_largest_heat_map_is_drawn(void **state)
         z[i] = i % 31 - i / 31.0;
     wm_panel_axes(p, "waymark", "bridge", 0);
     wm_panel_y_range(p, 29.5, -0.5);
-    wm_panel_grid(p, &(wm_grid){.name = "logit",
-                                .nx = 31,
-                                .ny = 30,
-                                .x_to = 30,
-                                .y_to = 29,
-                                .z = z,
-                                .scale = WM_SCALE_DIVERGING,
-                                .labels = true,
-                                .digits = 1});
+    wm_panel_heat_map(p, &(wm_heat_map){.name = "logit",
+                                        .nx = 31,
+                                        .ny = 30,
+                                        .x_to = 30,
+                                        .y_to = 29,
+                                        .z = z,
+                                        .scale = WM_COLOURS_DIVERGING,
+                                        .labels = true,
+                                        .digits = 1});
     draw(f);
     /* No room for labels in cells of 14 pixels. */
     assert_null(strstr(scratch_read(scratch("f/heat.gp")), "with labels"));
@@ -149,17 +151,17 @@ static void a_map_has_contours_and_points(void **state)
     for (int j = 0; j < SIDE; j++)
         for (int i = 0; i < SIDE; i++)
             z[j * SIDE + i] = i * i - 20 * j;
-    wm_panel_grid(p, &(wm_grid){.name = "log p/q",
-                                .nx = SIDE,
-                                .ny = SIDE,
-                                .x_from = -1,
-                                .x_to = 1,
-                                .y_from = -2,
-                                .y_to = 2,
-                                .z = z,
-                                .scale = WM_SCALE_DIVERGING,
-                                .contours = (const double[]){0, 1e9},
-                                .n_contours = 2});
+    wm_panel_heat_map(p, &(wm_heat_map){.name = "log p/q",
+                                        .nx = SIDE,
+                                        .ny = SIDE,
+                                        .x_from = -1,
+                                        .x_to = 1,
+                                        .y_from = -2,
+                                        .y_to = 2,
+                                        .z = z,
+                                        .scale = WM_COLOURS_DIVERGING,
+                                        .contours = (const double[]){0, 1e9},
+                                        .n_contours = 2});
     wm_panel_series(p, &(wm_series){.name = "p",
                                     .mark = WM_MARK_POINTS,
                                     .n = 2,
@@ -223,13 +225,13 @@ static void misuse_is_reported(void **state)
     wm_figure *f;
 
     (void)state;
-    wm_panel_grid(panel_of(&f, "bad"), &(wm_grid){.name = "g", .nx = 0, .ny = 2, .z = z});
+    wm_panel_heat_map(panel_of(&f, "bad"), &(wm_heat_map){.name = "g", .nx = 0, .ny = 2, .z = z});
     assert_int_equal(wm_figure_write(f, scratch("f"), NULL, &err), WM_EINVAL);
     assert_string_equal(err.text,
                         "figure 'bad': grid 'g' of 0 x 2 needs values, finite ends, and sides "
                         "of 1 to 2000");
     wm_figure_free(f);
-    wm_panel_grid(NULL, &(wm_grid){0});
+    wm_panel_heat_map(NULL, &(wm_heat_map){0});
     wm_panel_y_ticks(NULL, NULL, NULL, 0);
 }
 

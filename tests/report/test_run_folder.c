@@ -1,10 +1,12 @@
 /* test_run_folder.c - whose folder it is, and what stands in it after a resume. */
-#include "check.h"
+#include "asserts.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "scratch.h"
 #include "waymark/report.h"
 #include "waymark/version.h"
@@ -65,7 +67,7 @@ static void a_run_leaves_its_files(void **state)
                         "{\"step\": 100, \"loss\": 0.5}\n{\"step\": 200, \"loss\": 0.5}\n"
                         "{\"step\": 300, \"loss\": 0.5}\n");
     assert_string_equal(scratch_read(scratch("deep/run/summary.json")), "{\n  \"loss\": 0.5\n}\n");
-    assert_int_equal(scratch_count(scratch("deep/run")), 3);
+    assert_int_equal(scratch_count(scratch("deep/run")), 4); /* and the manifest */
     assert_int_equal(wmi_alloc_live(), live);
 }
 
@@ -85,65 +87,191 @@ static void a_run_is_not_overwritten_by_chance(void **state)
     assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "300"));
 }
 
+/* The old run, another's files and those of its own are what they were until the new run has
+ * finished; then only what the old run had made is gone. */
 static void overwriting_removes_the_old_run_only(void **state)
 {
+    const char *state_path;
     wm_run_folder *r;
     wm_error err = {0};
 
     (void)state;
     make_run(scratch("run"), "mi");
-    assert_ok(wmi_file_write(scratch("run/state.safetensors"), "x", 1, &err), err);
-    assert_ok(wmi_file_write(scratch("run/notes.txt"), "x", 1, &err), err);
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_RESUME, &err), err);
+    assert_ok(wm_run_folder_path(&state_path, r, "state.safetensors", &err), err);
+    assert_ok(wmi_file_write(state_path, "x", 1, &err), err);
+    wm_run_folder_close(r);
+    assert_ok(wmi_file_write(scratch("run/state.noise.safetensors"), "x", 1, &err), err);
+    assert_ok(wmi_file_write(scratch("run/mine.safetensors"), "x", 1, &err), err);
     assert_ok(wmi_folder_make(scratch("run/figures"), &err), err);
-    assert_ok(wmi_file_write(scratch("run/figures/old.svg"), "x", 1, &err), err);
-    assert_ok(wmi_file_write(scratch("run/figures/old.csv"), "x", 1, &err), err);
-    assert_ok(wmi_file_write(scratch("run/figures/mine.txt"), "x", 1, &err), err);
+    assert_ok(wmi_file_write(scratch("run/figures/mine.svg"), "x", 1, &err), err);
     assert_ok(wm_run_folder_open(&r, scratch("run"), "ratio", WM_RUN_OVERWRITE, &err), err);
     assert_false(wm_run_folder_resumed(r));
+    assert_true(wm_run_folder_staged(r));
     append(r, 1);
+    assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "300"));
+    assert_true(wmi_file_exists(scratch("run/state.safetensors")));
+    assert_ok(wm_run_folder_finish(r, &err), err);
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
                         "{\"step\": 1, \"loss\": 0.5}\n");
-    assert_int_equal(scratch_count(scratch("run/figures")), 1);
-    assert_false(wmi_file_exists(scratch("run/state.safetensors")));
+    append(r, 2); /* the folder is open still */
+    assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "\"step\": 2"));
     wm_run_folder_close(r);
-    assert_int_equal(scratch_count(scratch("run")), 3); /* metrics, the notes and figures */
-    assert_true(wmi_file_exists(scratch("run/notes.txt")));
+    assert_int_equal(scratch_count(scratch("run")), 4); /* metrics, manifest, mine, figures */
+    assert_true(wmi_file_exists(scratch("run/mine.safetensors")));
+    assert_true(wmi_file_exists(scratch("run/figures/mine.svg")));
+}
+
+static void check_old_run(void)
+{
+    assert_string_equal(scratch_read(scratch("run/model.safetensors")), "old");
+    assert_non_null(strstr(scratch_read(scratch("run/config.json")), "\"mi\""));
+    assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "\"step\": 100"));
+}
+
+static void make_old_run(void)
+{
+    const char *path;
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    make_run(scratch("run"), "mi");
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_RESUME, &err), err);
+    assert_ok(wm_run_folder_path(&path, r, "model.safetensors", &err), err);
+    assert_ok(wmi_file_write(path, "old", 3, &err), err);
+    wm_run_folder_close(r);
 }
 
 /* A run that is to replace another and ends before it has made anything, as by a misspelt file
- * name, costs nothing. What a killed one left aside is older and goes. */
-static void a_run_that_never_began_gives_the_old_one_back(void **state)
+ * name, leaves nothing. One that is cut short later stays beside the old one, and goes on. */
+static void a_run_that_does_not_finish_replaces_nothing(void **state)
 {
     wm_summary *s = step_line(1);
+    char settings[2048];
+    const char *path;
     wm_run_folder *r;
     wm_error err = {0};
 
     (void)state;
-    make_run(scratch("run"), "mi");
-    assert_ok(wmi_file_write(scratch("run/model.safetensors"), "old", 3, &err), err);
-    assert_ok(wmi_folder_make(scratch("run/figures"), &err), err);
-    assert_ok(wmi_file_write(scratch("run/figures/old.svg"), "x", 1, &err), err);
+    make_old_run();
     for (int i = 0; i < 2; i++) {
         assert_ok(wm_run_folder_open(&r, scratch("run"), "ratio", WM_RUN_OVERWRITE, &err), err);
         assert_ok(wm_run_folder_config(r, s, &err), err);
-        assert_false(wmi_file_exists(scratch("run/model.safetensors")));
         if (i)
             wm_run_folder_discard(r); /* it failed */
         else
             wm_run_folder_close(r); /* it was interrupted */
-        assert_string_equal(scratch_read(scratch("run/model.safetensors")), "old");
-        assert_non_null(strstr(scratch_read(scratch("run/config.json")), "\"mi\""));
-        assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "\"step\": 1"));
-        assert_true(wmi_file_exists(scratch("run/figures/old.svg")));
-        assert_ok(wmi_folder_make(scratch("run/.replaced"), &err), err);
-        assert_ok(wmi_file_write(scratch("run/.replaced/model.safetensors"), "older", 5, &err),
-                  err);
+        check_old_run();
+        assert_false(wmi_file_exists(scratch("run/.next")));
     }
+    for (int i = 0; i < 3; i++) { /* begun, gone on with, and again to its end */
+        assert_ok(wm_run_folder_settings(settings, sizeof settings, scratch("run"), &err), err);
+        assert_string_equal(settings, scratch(i ? "run/.next/config.json" : "run/config.json"));
+        assert_ok(wm_run_folder_open(&r, scratch("run"), "ratio",
+                                     i ? WM_RUN_RESUME : WM_RUN_OVERWRITE, &err),
+                  err);
+        assert_int_equal(wm_run_folder_resumed(r), i > 0);
+        assert_ok(wm_run_folder_config(r, s, &err), err);
+        append(r, i + 1);
+        check_old_run();
+        if (i == 2) {
+            assert_ok(wm_run_folder_path(&path, r, "model.safetensors", &err), err);
+            assert_ok(wmi_file_write(path, "new", 3, &err), err);
+            assert_ok(wm_run_folder_finish(r, &err), err);
+        }
+        wm_run_folder_close(r);
+    }
+    assert_string_equal(scratch_read(scratch("run/model.safetensors")), "new");
+    assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
+                        "{\"step\": 1, \"loss\": 0.5}\n{\"step\": 2, \"loss\": 0.5}\n"
+                        "{\"step\": 3, \"loss\": 0.5}\n");
+    assert_false(wmi_file_exists(scratch("run/.next")));
     assert_ok(wm_run_folder_open(&r, scratch("new"), "ratio", WM_RUN_OVERWRITE, &err), err);
     assert_ok(wm_run_folder_config(r, s, &err), err);
     wm_run_folder_discard(r);
     assert_false(wmi_file_exists(scratch("new"))); /* where there was nothing, nothing is left */
     wm_summary_free(s);
+}
+
+/* A whole run that replaces the old one; returns what failed first. */
+static wm_status replace(wm_error *err)
+{
+    wm_summary *s = step_line(1);
+    wm_run_folder *r = NULL;
+    const char *path;
+    wm_status st;
+
+    if (!(st = wm_run_folder_open(&r, scratch("run"), "ratio", WM_RUN_OVERWRITE, err)) &&
+        !(st = wm_run_folder_config(r, s, err)) && !(st = wm_run_folder_metrics(r, s, err)) &&
+        !(st = wm_run_folder_path(&path, r, "model.safetensors", err)) &&
+        !(st = wmi_file_write(path, "new", 3, err)) && !(st = wm_run_folder_summary(r, s, err)))
+        st = wm_run_folder_finish(r, err);
+    if (st)
+        wm_run_folder_discard(r);
+    else
+        wm_run_folder_close(r);
+    wm_summary_free(s);
+    return st;
+}
+
+static bool is_new_run(void)
+{
+    return strcmp(scratch_read(scratch("run/model.safetensors")), "new") == 0 &&
+           strstr(scratch_read(scratch("run/config.json")), "\"ratio\"") &&
+           strcmp(scratch_read(scratch("run/metrics.jsonl")), "{\"step\": 1, \"loss\": 0.5}\n") ==
+               0;
+}
+
+/* Whatever call fails, or ends the process, there is the old run or the new one, whole: the new one
+ * where an exchange was cut short, by whoever opens the folder next. */
+static void every_failed_call_leaves_a_whole_run(void **state)
+{
+    static const char *const ends[] = {"EIO", "ENOSPC", "kill"};
+
+    (void)state;
+    for (int e = 0; e < 3; e++)
+        for (int n = 1;; n++) {
+            const bool killed = e == 2;
+            wm_error err = {0};
+            int result = 0;
+            pid_t child;
+
+            make_old_run();
+            child = fork();
+            if (child == 0) {
+                wmi_io_fail_at(n, e == 1, ends[e]);
+                _exit(replace(&err) ? 1 : wmi_io_failed() ? 2 : 0);
+            }
+            assert_int_equal(waitpid(child, &result, 0), child);
+            assert_true(WIFEXITED(result) || (killed && WTERMSIG(result) == SIGKILL));
+            assert_ok(wm_run_folder_settle(scratch("run"), &err), err);
+            if (WIFEXITED(result) && WEXITSTATUS(result) != 1)
+                assert_true(is_new_run());
+            else if (!is_new_run())
+                check_old_run();
+            scratch_delete(scratch("run"));
+            if (WIFEXITED(result) && WEXITSTATUS(result) == 0) {
+                assert_true(n > 30); /* it has come through all of it */
+                break;
+            }
+        }
+}
+
+static void links_are_not_followed(void **state)
+{
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    make_old_run();
+    assert_ok(wmi_folder_make(scratch("photos"), &err), err);
+    assert_ok(wmi_file_write(scratch("photos/a.png"), "mine", 4, &err), err);
+    assert_int_equal(symlink(scratch("photos"), scratch("run/figures")), 0);
+    assert_int_equal(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_OVERWRITE, &err),
+                     WM_EINVAL);
+    assert_non_null(strstr(err.text, "run/figures: is a link"));
+    assert_string_equal(scratch_read(scratch("photos/a.png")), "mine");
+    check_old_run();
 }
 
 static void strangers_files_are_safe(void **state)
@@ -159,7 +287,10 @@ static void strangers_files_are_safe(void **state)
     assert_int_equal(wm_run_folder_open(&r, scratch("home"), "mi", WM_RUN_RESUME, &err), WM_EINVAL);
     assert_ok(wmi_file_write(scratch("home/config.json"), "{\"a\": 1}", 8, &err), err);
     assert_int_equal(wm_run_folder_open(&r, scratch("home"), "mi", WM_RUN_NEW, &err), WM_EFORMAT);
-    assert_non_null(strstr(err.text, "config.json: not a run's config.json (it names no command)"));
+    assert_non_null(
+        strstr(err.text, "config.json: not a run's config.json (it names no command and version)"));
+    assert_int_equal(wm_run_folder_open(&r, scratch("home"), "mi", WM_RUN_OVERWRITE, &err),
+                     WM_EFORMAT); /* another program's layout */
     assert_ok(wmi_file_write(scratch("home/config.json"), "{", 1, &err), err);
     assert_int_equal(wm_run_folder_open(&r, scratch("home"), "mi", WM_RUN_RESUME, &err),
                      WM_EFORMAT);
@@ -243,9 +374,9 @@ static void a_run_that_did_nothing_is_no_obstacle(void **state)
     assert_ok(wmi_file_write(scratch("run/state.noise.safetensors"), "x", 1, &err), err);
     assert_int_equal(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), WM_EINVAL);
     assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_OVERWRITE, &err), err);
-    assert_false(wmi_file_exists(scratch("run/state.noise.safetensors")));
     assert_ok(wm_run_folder_config(r, s, &err), err);
     append(r, 1);
+    assert_ok(wm_run_folder_finish(r, &err), err);
     wm_run_folder_close(r);
     assert_int_equal(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), WM_EINVAL);
     wm_summary_free(s);
@@ -299,7 +430,7 @@ static void leftovers_of_killed_writers_are_swept(void **state)
     make_run(scratch("run"), "mi");
     assert_ok(wmi_file_write(scratch("run/state.safetensors.77-0.wmtmp"), "x", 1, &err), err);
     assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_RESUME, &err), err);
-    assert_int_equal(scratch_count(scratch("run")), 3);
+    assert_int_equal(scratch_count(scratch("run")), 4);
     wm_run_folder_close(r);
 }
 
@@ -318,6 +449,7 @@ static void no_folder_is_fine(void **state)
     assert_ok(wm_run_folder_summary(NULL, s, &err), err);
     assert_ok(wm_run_folder_figure(NULL, NULL, NULL, &err), err);
     assert_false(wm_run_folder_resumed(NULL));
+    assert_ok(wm_run_folder_finish(NULL, &err), err);
     wm_run_folder_close(NULL);
     wm_summary_free(s);
 }
@@ -347,7 +479,9 @@ int main(void)
         TEST(a_run_leaves_its_files),
         TEST(a_run_is_not_overwritten_by_chance),
         TEST(overwriting_removes_the_old_run_only),
-        TEST(a_run_that_never_began_gives_the_old_one_back),
+        TEST(a_run_that_does_not_finish_replaces_nothing),
+        TEST(every_failed_call_leaves_a_whole_run),
+        TEST(links_are_not_followed),
         TEST(strangers_files_are_safe),
         TEST(a_resume_goes_back_to_its_checkpoint),
         TEST(stages_count_their_own_steps),

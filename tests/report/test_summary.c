@@ -1,5 +1,5 @@
 /* test_summary.c - the JSON of summaries: order, exact numbers, and failures that are kept. */
-#include "check.h"
+#include "asserts.h"
 
 #include <float.h>
 #include <locale.h>
@@ -72,6 +72,24 @@ static void keys_keep_their_order(void **state)
 }
 
 /* Doubles of every size, and lines that must fold, read back by jansson to the same bits. */
+static void keys_can_be_put_together(void **state)
+{
+    wm_summary *one = fresh(), *all = fresh();
+    char text[512];
+
+    (void)state;
+    wm_summary_text(one, "t", NULL);
+    wm_summary_integer(one, "n", -3);
+    wm_summary_real(one, "x", NAN);
+    wm_summary_bool(one, "b", true);
+    WM_PUT(all, WM_TEXT("t", NULL), WM_INTEGER("n", -3), WM_REAL("x", (double)NAN),
+           WM_BOOL("b", true));
+    snprintf(text, sizeof text, "%s", printed(one));
+    assert_string_equal(printed(all), text);
+    wm_summary_free(one);
+    wm_summary_free(all);
+}
+
 static void numbers_survive_exactly(void **state)
 {
     double x[64], value = 1.0 / 3;
@@ -201,6 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(keys_keep_their_order),
+        TEST(keys_can_be_put_together),
         TEST(numbers_survive_exactly),
         TEST(numbers_are_short_and_have_a_point),
         TEST(bytes_that_are_no_text_are_replaced),

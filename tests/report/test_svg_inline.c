@@ -1,11 +1,11 @@
 /* test_svg_inline.c - what is left of a drawing that stands in a page: shapes in the page's
  * colours, ids of its own, and nothing that runs, links or fetches. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "report/svg_inline.h"
+#include "report/page/svg_inline.h"
 
 #define SVG(inner)                                                                                 \
     "<svg viewBox=\"0 0 100 50\" xmlns=\"http://www.w3.org/2000/svg\">" inner "</svg>"

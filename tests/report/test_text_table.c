@@ -1,7 +1,7 @@
 /* test_text_table.c - tables as they stand on a terminal. */
 #define _XOPEN_SOURCE 700 /* posix_openpt */
 
-#include "check.h"
+#include "asserts.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,36 +17,36 @@
     "\x80\xe2\x94\x80\xe2\x94\x80"
 #define DASH "\xe2\x94\x80"
 
-static wm_table *make_table(void)
+static wm_text_table *make_table(void)
 {
-    wm_table *t;
+    wm_text_table *t;
     wm_error err;
 
-    assert_ok(wm_table_new(&t, "Mutual information", &err), err);
-    wm_table_column(t, "method", WM_ALIGN_LEFT);
-    wm_table_column(t, "nats", WM_ALIGN_RIGHT);
-    wm_table_column(t, "n", WM_ALIGN_RIGHT);
-    wm_table_column(t, "verdict", WM_ALIGN_LEFT);
-    wm_table_text(t, "tre \xce\xb8"); /* 5 letters, 6 bytes */
-    wm_table_real_se(t, 19.934, 0.04, 2);
-    wm_table_integer(t, 100000);
-    wm_table_text(t, "trust");
-    wm_table_tone(t, WM_TONE_GOOD);
-    wm_table_rule(t);
-    wm_table_text(t, "single");
-    wm_table_real(t, 9.876, 1);
-    wm_table_real(t, NAN, 2);
+    assert_ok(wm_text_table_new(&t, "Mutual information", &err), err);
+    wm_text_table_column(t, "method", WM_ALIGN_LEFT);
+    wm_text_table_column(t, "nats", WM_ALIGN_RIGHT);
+    wm_text_table_column(t, "n", WM_ALIGN_RIGHT);
+    wm_text_table_column(t, "verdict", WM_ALIGN_LEFT);
+    wm_text_table_text(t, "tre \xce\xb8"); /* 5 letters, 6 bytes */
+    wm_text_table_real_se(t, 19.934, 0.04, 2);
+    wm_text_table_integer(t, 100000);
+    wm_text_table_text(t, "trust");
+    wm_text_table_tone(t, WM_TONE_GOOD);
+    wm_text_table_rule(t);
+    wm_text_table_text(t, "single");
+    wm_text_table_real(t, 9.876, 1);
+    wm_text_table_real(t, NAN, 2);
     return t;
 }
 
-static void print_to(const wm_table *t, char *out, size_t size)
+static void print_to(const wm_text_table *t, char *out, size_t size)
 {
     FILE *f = tmpfile();
     wm_error err = {0};
     size_t n;
 
     assert_non_null(f);
-    assert_ok(wm_table_print(t, f, &err), err);
+    assert_ok(wm_text_table_print(t, f, &err), err);
     rewind(f);
     n = fread(out, 1, size - 1, f);
     out[n] = '\0';
@@ -55,7 +55,7 @@ static void print_to(const wm_table *t, char *out, size_t size)
 
 static void columns_line_up(void **state)
 {
-    wm_table *t = make_table();
+    wm_text_table *t = make_table();
     char text[2048];
 
     (void)state;
@@ -66,26 +66,51 @@ static void columns_line_up(void **state)
                               "tre \xce\xb8   19.93 \xc2\xb1 0.04  100000  trust\n" LINE10 LINE10
                                   LINE10 DASH DASH DASH DASH DASH DASH DASH "\n"
                               "single           9.9       -  \n");
-    wm_table_free(t);
-    wm_table_free(NULL);
+    wm_text_table_free(t);
+    wm_text_table_free(NULL);
 }
 
 static const char *cell(double x, int digits)
 {
     static char text[256];
     char *start, *end;
-    wm_table *t;
+    wm_text_table *t;
     wm_error err;
 
-    assert_ok(wm_table_new(&t, NULL, &err), err);
-    wm_table_column(t, "", WM_ALIGN_LEFT);
-    wm_table_real(t, x, digits);
+    assert_ok(wm_text_table_new(&t, NULL, &err), err);
+    wm_text_table_column(t, "", WM_ALIGN_LEFT);
+    wm_text_table_real(t, x, digits);
     print_to(t, text, sizeof text);
-    wm_table_free(t);
+    wm_text_table_free(t);
     end = strrchr(text, '\n');
     *end = '\0';
     start = strrchr(text, '\n');
     return start + 1;
+}
+
+static void columns_at_once_and_the_end(void **state)
+{
+    wm_text_table *one, *all;
+    char text[2][512];
+    wm_error err = {0};
+    FILE *full = fopen("/dev/full", "w");
+
+    (void)state;
+    assert_ok(wm_text_table_new(&one, NULL, &err), err);
+    assert_ok(wm_text_table_new(&all, NULL, &err), err);
+    wm_text_table_column(one, "method", WM_ALIGN_LEFT);
+    wm_text_table_column(one, "in nats", WM_ALIGN_RIGHT);
+    wm_text_table_columns(all, "<method|in nats");
+    for (int i = 0; i < 2; i++) {
+        wm_text_table_text(i ? all : one, "a longer name");
+        wm_text_table_integer(i ? all : one, 7);
+        print_to(i ? all : one, text[i], sizeof text[i]);
+    }
+    assert_string_equal(text[0], text[1]);
+    wm_text_table_free(one);
+    assert_non_null(full);
+    assert_int_equal(wm_text_table_finish(all, full, &err), WM_EIO); /* and frees it */
+    fclose(full);
 }
 
 static void numbers_that_fixed_digits_do_not_show(void **state)
@@ -122,7 +147,7 @@ static void colour_is_for_terminals(void **state)
 {
     const int master = posix_openpt(O_RDWR | O_NOCTTY);
     char seen[4096];
-    wm_table *t = make_table();
+    wm_text_table *t = make_table();
     wm_error err;
     FILE *f = NULL;
 
@@ -133,46 +158,46 @@ static void colour_is_for_terminals(void **state)
     }
     setenv("TERM", "xterm", 1);
     unsetenv("NO_COLOR");
-    assert_ok(wm_table_print(t, f, &err), err);
+    assert_ok(wm_text_table_print(t, f, &err), err);
     read_table(master, seen, sizeof seen);
     assert_non_null(strstr(seen, "\033[32mtrust\033[0m"));
     assert_non_null(strstr(seen, "\033[1mmethod\033[0m"));
     setenv("NO_COLOR", "1", 1);
-    assert_ok(wm_table_print(t, f, &err), err);
+    assert_ok(wm_text_table_print(t, f, &err), err);
     read_table(master, seen, sizeof seen);
     assert_non_null(strstr(seen, "trust"));
     assert_null(strchr(seen, '\033'));
     fclose(f);
     close(master);
-    wm_table_free(t);
+    wm_text_table_free(t);
 }
 
 static void misuse_and_lack_of_memory_are_reported(void **state)
 {
     const int64_t live = wmi_alloc_live();
     wm_error err = {0};
-    wm_table *t;
+    wm_text_table *t;
 
     (void)state;
-    assert_ok(wm_table_new(&t, NULL, &err), err);
-    wm_table_text(t, "no column yet");
-    assert_int_equal(wm_table_print(t, stderr, &err), WM_EINVAL);
+    assert_ok(wm_text_table_new(&t, NULL, &err), err);
+    wm_text_table_text(t, "no column yet");
+    assert_int_equal(wm_text_table_print(t, stderr, &err), WM_EINVAL);
     assert_non_null(strstr(err.text, "before the first column"));
-    wm_table_free(t);
+    wm_text_table_free(t);
 
     t = make_table();
-    wm_table_column(t, "late", WM_ALIGN_LEFT);
-    assert_int_equal(wm_table_print(t, stderr, &err), WM_EINVAL);
+    wm_text_table_column(t, "late", WM_ALIGN_LEFT);
+    assert_int_equal(wm_text_table_print(t, stderr, &err), WM_EINVAL);
     assert_non_null(strstr(err.text, "'late' after the first cell"));
-    wm_table_free(t);
+    wm_text_table_free(t);
 
-    assert_ok(wm_table_new(&t, NULL, &err), err);
+    assert_ok(wm_text_table_new(&t, NULL, &err), err);
     wmi_alloc_fail_at(1);
-    wm_table_column(t, "a", WM_ALIGN_LEFT);
+    wm_text_table_column(t, "a", WM_ALIGN_LEFT);
     wmi_alloc_fail_at(0);
-    assert_int_equal(wm_table_print(t, stderr, &err), WM_ENOMEM);
-    wm_table_free(t);
-    wm_table_text(NULL, "ignored");
+    assert_int_equal(wm_text_table_print(t, stderr, &err), WM_ENOMEM);
+    wm_text_table_free(t);
+    wm_text_table_text(NULL, "ignored");
     assert_int_equal(wmi_alloc_live(), live);
 }
 
@@ -180,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_line_up),
+        cmocka_unit_test(columns_at_once_and_the_end),
         cmocka_unit_test(numbers_that_fixed_digits_do_not_show),
         cmocka_unit_test(colour_is_for_terminals),
         cmocka_unit_test(misuse_and_lack_of_memory_are_reported),

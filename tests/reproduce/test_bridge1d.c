@@ -1,5 +1,5 @@
 /* test_bridge1d.c - the exact minimiser against closed forms and against brute force. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "check.h"
+#include "asserts.h"
 #include "reproduce/gaussian/gaussian.h"
 
 /* facts: d = 320, m = 8. */
@@ -22,7 +22,7 @@ static void closed_form_of_the_bridges(void **state)
 
 static json_t *run_smoke(void)
 {
-    const reproduce_settings settings = {.preset = "smoke", .seed = 1};
+    const reproduce_settings settings = {.preset = "smoke", .control = {.seed = 1}};
     reproduce_result result = {0};
     char *text = NULL;
     size_t size;

@@ -1,6 +1,6 @@
 /* test_peaked.c - the 1-d experiment: its errors against statistical theory and an independent
  * implementation, the same bits for any number of threads. */
-#include "check.h"
+#include "asserts.h"
 
 #include <omp.h>
 #include <stdio.h>
@@ -99,7 +99,7 @@ static void errors_are_what_theory_says(void **state)
 static char *run_smoke(int threads, uint64_t seed)
 {
     const int before = omp_get_max_threads();
-    const reproduce_settings settings = {.preset = "smoke", .seed = seed};
+    const reproduce_settings settings = {.preset = "smoke", .control = {.seed = seed}};
     reproduce_result r = {0};
     wm_error err = {0};
     char *text = NULL;
@@ -219,7 +219,7 @@ static void samples_depend_on_seed_size_and_repeat(void **state)
 
 static void unknown_preset_is_refused(void **state)
 {
-    const reproduce_settings settings = {.preset = "huge", .seed = 1};
+    const reproduce_settings settings = {.preset = "huge", .control = {.seed = 1}};
     reproduce_result r = {0};
     wm_error err = {0};
 

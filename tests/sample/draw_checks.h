@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "check.h"
+#include "asserts.h"
 #include "waymark/sample.h"
 
 /* The mean of f(x, column) over all draws is `truth` within 5 standard errors, in every column of

@@ -1,6 +1,6 @@
 /* test_adapt.c - dual averaging finds the step that gives the target, windows are Stan's, variances
  * are variances. */
-#include "check.h"
+#include "asserts.h"
 
 #include "base/rng.h"
 #include "base/sums.h"

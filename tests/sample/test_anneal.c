@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "check.h"
+#include "asserts.h"
 #include "densities.h"
 
 #include "base/alloc.h"

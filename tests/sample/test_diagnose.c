@@ -1,7 +1,7 @@
 /* test_diagnose.c - diagnostics against ArviZ's, and at the edges. */
 #include <stdlib.h>
 
-#include "check.h"
+#include "asserts.h"
 
 #include "base/alloc.h"
 #include "diagnose_values.h"

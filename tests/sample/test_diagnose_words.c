@@ -1,7 +1,7 @@
 /* test_diagnose_words.c - each fault brings its sentence, in order of gravity, and health none. */
 #include <string.h>
 
-#include "check.h"
+#include "asserts.h"
 
 #include "waymark/sample.h"
 
@@ -25,19 +25,32 @@ static wm_diagnosis healthy(void)
                           .max_depth = 10};
 }
 
+/* The checks that speak against the draws, in order. */
+static int64_t warnings(const wm_diagnosis *d, wm_checks *out)
+{
+    wm_checks all = {0};
+
+    wm_diagnose_checks(d, &all);
+    out->n = 0;
+    for (int64_t i = 0; i < all.n; i++)
+        if (all.check[i].outcome != WM_CHECK_OK)
+            out->check[out->n++] = all.check[i];
+    return out->n;
+}
+
 static void health_is_silent(void **state)
 {
     const wm_diagnosis d = healthy();
-    char text[WM_WARNINGS_MAX][WM_WARNING_BYTES];
+    wm_checks found;
 
     (void)state;
-    assert_int_equal(wm_diagnose_warnings(&d, text), 0);
+    assert_int_equal(warnings(&d, &found), 0);
 }
 
 static void each_fault_has_its_sentence(void **state)
 {
     wm_diagnosis d = healthy();
-    char text[WM_WARNINGS_MAX][WM_WARNING_BYTES];
+    wm_checks found;
     static const char *const words[] = {
         "20 of 4000 (0.5%) transitions ended with a divergence",
         "400 of 4000 (10%) transitions hit the maximum treedepth limit of 10",
@@ -59,12 +72,15 @@ static void each_fault_has_its_sentence(void **state)
     bulk[1] = 300;
     bulk[2] = 40;
     tail[1] = 50;
-    assert_int_equal(wm_diagnose_warnings(&d, text), 7);
+    assert_int_equal(warnings(&d, &found), 7);
+    assert_int_equal(wm_checks_verdict(&found), WM_DOUBT);
     for (int i = 0; i < 7; i++) {
-        if (strncmp(text[i], words[i], strlen(words[i])) != 0)
-            fail_msg("%s\n is not\n%s", text[i], words[i]);
-        assert_true(strlen(text[i]) < WM_WARNING_BYTES - 1); /* not cut */
-        assert_int_equal(text[i][strlen(text[i]) - 1], '.'); /* advice to its end */
+        const char *text = found.check[i].meaning;
+
+        if (strncmp(text, words[i], strlen(words[i])) != 0)
+            fail_msg("%s\n is not\n%s", text, words[i]);
+        assert_true(strlen(text) < sizeof found.check[i].meaning - 1); /* not cut */
+        assert_int_equal(text[strlen(text) - 1], '.');                 /* advice to its end */
     }
 }
 

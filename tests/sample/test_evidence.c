@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "check.h"
+#include "asserts.h"
 
 #include "waymark/sample.h"
 

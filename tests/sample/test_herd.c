@@ -1,7 +1,7 @@
 /* test_herd.c - rounds: who wants a point gets an answer for it, nobody else takes room. */
 #include <string.h>
 
-#include "check.h"
+#include "asserts.h"
 
 #include "sample/herd.h"
 

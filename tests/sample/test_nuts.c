@@ -127,17 +127,17 @@ static void trees_are_those_of_the_recursion(void **state)
         const wmi_rng rng = wmi_rng_make(trial, "test");
         const wmi_rng own = wmi_rng_sub(&rng, 0), first = wmi_rng_sub(&own, WMI_USE_MOMENTUM);
         const int64_t max_depth = 1 + (int64_t)(trial % 10);
-        wmi_chain c;
+        wmi_markov c;
         leaf *start = &t.at[MAX_LEAVES];
         int directions[12], doublings = 0, lo = MAX_LEAVES, hi = MAX_LEAVES;
         int64_t leapfrogs = 0, depth = 0;
         double grad[DIM], accept = 0, log_f;
         bool over = false;
 
-        assert_ok(wmi_chain_init(&c, DIM, &settled, max_depth, rng, &err), err);
+        assert_ok(wmi_markov_init(&c, DIM, &settled, max_depth, rng, &err), err);
         wmi_rng_normal_f64(&own, 0, DIM, c.state.x);
         log_f = density(c.state.x, grad);
-        assert_true(wmi_chain_set_density(&c, log_f, grad, 0));
+        assert_true(wmi_markov_set_density(&c, log_f, grad, 0));
         c.step = 0.005 * pow(1.3, (double)(trial % 17)); /* 0.005 to 0.33, stable below 0.5 */
         memcpy(start->x, c.state.x, sizeof start->x);
         memcpy(start->grad, grad, sizeof grad);
@@ -145,12 +145,12 @@ static void trees_are_those_of_the_recursion(void **state)
         for (int i = 0; i < DIM; i++)
             start->p[i] /= sqrt(inv_mass[i]);
         start->energy = energy_of(&t, start, log_f);
-        wmi_chain_begin(&c);
+        wmi_markov_begin(&c);
         while (!over) {
             if (c.leaf == 0)
                 directions[doublings++] = c.forward ? 1 : -1;
             log_f = density(c.at, grad);
-            over = wmi_chain_take(&c, log_f, grad, 0);
+            over = wmi_markov_take(&c, log_f, grad, 0);
         }
         for (int i = 0; i < doublings; i++) {
             const int n = 1 << i;
@@ -184,7 +184,7 @@ static void trees_are_those_of_the_recursion(void **state)
         assert_int_equal(c.moved.n_leapfrog, leapfrogs);
         assert_near(c.moved.accept, accept, 1e-9);
         sizes[depth]++;
-        wmi_chain_clear(&c);
+        wmi_markov_clear(&c);
     }
     for (int d = 1; d <= 7; d++)
         assert_true(sizes[d] >= 20);
@@ -206,12 +206,12 @@ static void leaves_are_drawn_by_their_weights(void **state)
     leaf *start = &t.at[MAX_LEAVES];
     double log_f, grad[DIM];
     wm_error err = {0};
-    wmi_chain c;
+    wmi_markov c;
 
     (void)state;
     wmi_moves_init(&moves);
     assert_ok(wmi_moves_settle(&settled, &moves, DIM, &err), err);
-    assert_ok(wmi_chain_init(&c, DIM, &settled, DEPTH, rng, &err), err);
+    assert_ok(wmi_markov_init(&c, DIM, &settled, DEPTH, rng, &err), err);
     c.step = 0.2;
     for (int i = 0; i < DIM; i++) {
         t.inv_mass[i] = 1;
@@ -226,14 +226,14 @@ static void leaves_are_drawn_by_their_weights(void **state)
 
         memcpy(c.state.x, start->x, sizeof start->x);
         c.next = 0;
-        assert_true(wmi_chain_set_density(&c, density(start->x, grad), grad, 0));
-        wmi_chain_begin(&c); /* its first direction is the same in all runs, the rest is new */
+        assert_true(wmi_markov_set_density(&c, density(start->x, grad), grad, 0));
+        wmi_markov_begin(&c); /* its first direction is the same in all runs, the rest is new */
         c.choose = wmi_rng_sub(&choices, run);
         while (!over) {
             if (c.leaf == 0)
                 code |= c.forward << doublings++;
             log_f = density(c.at, grad);
-            over = wmi_chain_take(&c, log_f, grad, 0);
+            over = wmi_markov_take(&c, log_f, grad, 0);
         }
         if (trees[code]++ == 0) { /* the leaves of this tree: at[MAX_LEAVES - 8 .. + 7] */
             for (int i = 1; i <= 8; i++) {
@@ -282,7 +282,7 @@ static void leaves_are_drawn_by_their_weights(void **state)
                         5 * sqrt(law[i] * (1 - law[i]) / (double)trees[code]) + 1e-12);
     }
     assert_true(whole >= 2); /* trees of three doublings */
-    wmi_chain_clear(&c);
+    wmi_markov_clear(&c);
 }
 
 /* --- the target --------------------------------------------------------------------------------*/

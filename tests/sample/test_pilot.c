@@ -1,6 +1,6 @@
 /* test_pilot.c - the step sizes that the pilot finds give the acceptance that was asked for, along
  * the whole path, upwards and downwards. */
-#include "check.h"
+#include "asserts.h"
 #include "densities.h"
 
 #include "base/rng.h"

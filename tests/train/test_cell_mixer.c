@@ -1,5 +1,5 @@
 /* test_cell_mixer.c - which cells stand where in the rows of a step. */
-#include "check.h"
+#include "asserts.h"
 #include "train/cell_mixer.h"
 
 enum { CELLS = 4, ROWS = 5, NEGATIVES = 3, N = ROWS * CELLS };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asserts.h"
 #include "base/rng.h"
-#include "check.h"
 #include "engine/backend/blas.h"
 #include "train/trainer.h"
 
@@ -24,14 +24,18 @@ static void draw(const char *stream, const uint64_t *seed, uint64_t first, int64
         x0[i] = 0.5F * x0[i] + 0.2F;
 }
 
-static void train(void *ctx, int64_t step, int64_t rows, float *x0, float *xm)
+static wm_status train(void *ctx, int64_t step, int64_t rows, float *x0, float *xm, wm_error *err)
 {
+    (void)err;
     draw("train", ctx, (uint64_t)(step * rows), rows, x0, xm);
+    return WM_OK;
 }
 
-static void valid(void *ctx, int64_t first, int64_t rows, float *x0, float *xm)
+static wm_status valid(void *ctx, int64_t first, int64_t rows, float *x0, float *xm, wm_error *err)
 {
+    (void)err;
     draw("valid", ctx, (uint64_t)first, rows, x0, xm);
+    return WM_OK;
 }
 
 /* One of each kind: own kernels, products of BLAS, every layout of the rows. */
@@ -40,12 +44,12 @@ static void model_of(int which, wmi_model *model, wmi_train_opts *opts)
     wmi_model_init(model, BRIDGES, DIM);
     model->mlp.width = model->mlp.out = 24;
     wmi_train_opts_init(opts);
-    opts->batch = 400;
-    opts->iterations = 60;
-    opts->eval_every = 20;
-    opts->lr = 1e-2;
-    opts->average = 0.9;
-    opts->seed = 10 + (uint64_t)which;
+    opts->adam.batch = 400;
+    opts->adam.iterations = 60;
+    opts->adam.eval_every = 20;
+    opts->adam.lr = 1e-2;
+    opts->adam.average = 0.9;
+    opts->control.seed = 10 + (uint64_t)which;
     opts->saturated = 0;
     switch (which) {
     case 0:
@@ -83,7 +87,7 @@ static void fit(int which, outcome *o)
     uint64_t seed = 100 + (uint64_t)which;
     wmi_source source = {
         .dim = DIM, .n_train = 5000, .n_valid = 500, .train = train, .valid = valid, .ctx = &seed};
-    wmi_bridge_eval last[BRIDGES];
+    wm_bridge last[BRIDGES];
     wmi_train_result result = {0};
     wm_chain *chain = NULL;
     wmi_params *params = NULL;

@@ -34,8 +34,10 @@ typedef struct world {
     int64_t epoch, seen[TRAIN]; /* of the rows asked for: epoch, and times in it */
 } world;
 
-static void train_rows(void *ctx, int64_t epoch, int64_t count, const int64_t *row, float *x)
+static wm_status train_rows(void *ctx, int64_t epoch, int64_t count, const int64_t *row, float *x,
+                            wm_error *err)
 {
+    (void)err;
     world *w = ctx;
     if (epoch != w->epoch) {
         assert_true(epoch == w->epoch + 1 || w->resumed);
@@ -48,28 +50,33 @@ static void train_rows(void *ctx, int64_t epoch, int64_t count, const int64_t *r
         for (int j = 0; j < D; j++)
             x[i * D + j] = (float)w->x[row[i] * D + j];
     }
+    return WM_OK;
 }
 
-static void valid_rows(void *ctx, int64_t first, int64_t count, float *x)
+static wm_status valid_rows(void *ctx, int64_t first, int64_t count, float *x, wm_error *err)
 {
+    (void)err;
     const world *w = ctx;
     for (int64_t i = 0; i < count * D; i++)
         x[i] = (float)w->x[(TRAIN + first) * D + i];
+    return WM_OK;
 }
 
-static void on_eval(void *ctx, const wmi_likelihood_eval *e)
+static int on_eval(void *ctx, const wm_evaluation *e)
 {
     world *w = ctx;
     if (w->evals++ == 0)
-        w->first_valid = e->valid;
-    w->last_valid = e->valid;
+        w->first_valid = -e->valid_loss;
+    w->last_valid = -e->valid_loss;
     if (e->step == w->stop_at)
         w->stop = 1;
+    return 0;
 }
 
-static void on_resume(void *ctx, int64_t step)
+static void on_resume(void *ctx, wm_stage stage, int64_t step)
 {
     world *w = ctx;
+    assert_int_equal(stage, WM_STAGE_NOISE);
     assert_int_equal(step, 40);
     w->resumed = true;
 }
@@ -89,14 +96,14 @@ static world *open_world(void)
               err);
     w->source = (wmi_rows_source){D, TRAIN, VALID, train_rows, valid_rows, w};
     wmi_likelihood_opts_init(&w->opts, WMI_NOISE_COPULA);
-    w->opts.batch = 250;
-    w->opts.iterations = 600;
-    w->opts.lr = 0.01;
-    w->opts.eval_every = 20;
-    w->opts.on_eval = on_eval;
-    w->opts.on_resume = on_resume;
-    w->opts.on_eval_ctx = w;
-    w->opts.stop = &w->stop;
+    w->opts.adam.batch = 250;
+    w->opts.adam.iterations = 600;
+    w->opts.adam.lr = 0.01;
+    w->opts.adam.eval_every = 20;
+    w->opts.control.on_eval = on_eval;
+    w->opts.control.on_resume = on_resume;
+    w->opts.control.ctx = w;
+    w->opts.control.stop = &w->stop;
     w->stop_at = w->epoch = -1;
     return w;
 }
@@ -136,7 +143,7 @@ static void fit_beats_its_start(void **state)
         square += pow(after[i] - before[i], 2) / TEST;
     }
     assert_true(r.finished && r.best > w->first_valid && r.best_step > 0);
-    assert_true(r.steps == 600 || r.steps - r.best_step >= 20 * w->opts.patience);
+    assert_true(r.steps == 600 || r.steps - r.best_step >= 20 * w->opts.adam.patience);
     if (!(mean > 5 * sqrt((square - mean * mean) / TEST) && mean > 0.02))
         fail_msg("gain %.4f nats a row, se %.4f", mean, sqrt((square - mean * mean) / TEST));
     noise_check_trips(&w->run, WMI_F64, 100, x, 1e-9);
@@ -153,7 +160,7 @@ static void every_row_counts_once(void **state)
     noise_pass(&w->run, WMI_F32, LOG_DENSITY, VALID, w->x + TRAIN * D, NULL, log_q);
     for (int i = 0; i < VALID; i++)
         mean += log_q[i] / VALID;
-    w->opts.iterations = 3 * (TRAIN / 250); /* 3 epochs */
+    w->opts.adam.iterations = 3 * (TRAIN / 250); /* 3 epochs */
     fit(w);
     assert_near(w->first_valid, mean, 1e-5);
     assert_int_equal(w->epoch, 2);
@@ -170,8 +177,8 @@ static void small_sets_are_served(void **state)
     (void)state;
     w->source.n_train = 100;
     w->source.n_valid = 9;
-    w->opts.iterations = 5;
-    w->opts.eval_every = 0;
+    w->opts.adam.iterations = 5;
+    w->opts.adam.eval_every = WM_AUTO;
     noise_pass(&w->run, WMI_F32, LOG_DENSITY, 9, w->x + TRAIN * D, NULL, log_q);
     for (int i = 0; i < 9; i++)
         mean += log_q[i] / 9;
@@ -188,13 +195,13 @@ static void steps_that_lose_are_not_kept(void **state)
     wmi_likelihood_result r;
     (void)state;
     memcpy(start, w->run.theta, (size_t)w->run.n_params * sizeof *start);
-    w->opts.lr = 3; /* no step of this size helps */
-    w->opts.schedule = WMI_LR_CONSTANT;
-    w->opts.warmup = 0;
-    w->opts.average = 0;
-    w->opts.eval_every = 1;
-    w->opts.patience = 4;
-    w->opts.iterations = 40;
+    w->opts.adam.lr = 3; /* no step of this size helps */
+    w->opts.adam.constant_lr = true;
+    w->opts.adam.warmup = 0;
+    w->opts.adam.average = 0;
+    w->opts.adam.eval_every = 1;
+    w->opts.adam.patience = 4;
+    w->opts.adam.iterations = 40;
     r = fit(w);
     assert_true(r.finished && r.best_step == 0 && r.steps == 4);
     assert_near(r.best, w->first_valid, 0);
@@ -212,19 +219,19 @@ static void resumed_run_ends_in_the_same_bits(void **state)
     wm_error err = {0};
     (void)state;
     remove(path);
-    whole->opts.iterations = parts->opts.iterations = 90;
+    whole->opts.adam.iterations = parts->opts.adam.iterations = 90;
     a = fit(whole);
-    parts->opts.checkpoint = path;
-    parts->opts.resume = true;
+    parts->opts.control.checkpoint = path;
+    parts->opts.control.resume = true;
     parts->stop_at = 40;
     b = fit(parts);
     assert_true(!b.finished && b.steps == 40);
     close_world(parts);
 
     parts = open_world();
-    parts->opts.iterations = 90;
-    parts->opts.checkpoint = path;
-    parts->opts.resume = true;
+    parts->opts.adam.iterations = 90;
+    parts->opts.control.checkpoint = path;
+    parts->opts.control.resume = true;
     b = fit(parts);
     assert_true(parts->resumed && b.finished && b.steps == 90);
     assert_int_equal(parts->evals, 3); /* at 60, 80 and 90 */
@@ -234,10 +241,10 @@ static void resumed_run_ends_in_the_same_bits(void **state)
     close_world(parts);
 
     parts = open_world();
-    parts->opts.iterations = 90;
-    parts->opts.checkpoint = path;
-    parts->opts.resume = true;
-    parts->opts.lr *= 2;
+    parts->opts.adam.iterations = 90;
+    parts->opts.control.checkpoint = path;
+    parts->opts.control.resume = true;
+    parts->opts.adam.lr *= 2;
     assert_int_equal(wmi_likelihood_fit(&parts->run.opts, "noise", parts->run.params,
                                         &parts->source, &parts->opts, parts->run.theta, &b, &err),
                      WM_EINVAL);
@@ -269,10 +276,10 @@ static void nonsense_is_refused(void **state)
     w->source.n_valid = 0;
     expect(w, WM_EINVAL, "0 to validate");
     w = open_world();
-    w->opts.lr = 0;
+    w->opts.adam.lr = 0;
     expect(w, WM_EINVAL, "learning rate 0");
     w = open_world();
-    w->opts.average = 1;
+    w->opts.adam.average = 1;
     expect(w, WM_EINVAL, "weight average");
     w = open_world();
     w->x[(TRAIN + 3) * D] = NAN;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "asserts.h"
 #include "base/rng.h"
-#include "check.h"
 #include "train/trainer.h"
 
 enum { DIM = 2, BRIDGES = 2, N_VALID = 2000 };
@@ -16,7 +16,8 @@ enum { DIM = 2, BRIDGES = 2, N_VALID = 2000 };
 typedef struct problem {
     double sd0; /* of p0 */
     double shift;
-    bool bad; /* a NaN in step 5 */
+    bool bad;   /* a NaN in step 5 */
+    bool fails; /* at step 5 */
 } problem;
 
 static void draw(const problem *p, const char *stream, uint64_t at, uint64_t first, int64_t rows,
@@ -31,25 +32,30 @@ static void draw(const problem *p, const char *stream, uint64_t at, uint64_t fir
         x0[i] = (float)(p->shift + p->sd0 * (double)x0[i]);
 }
 
-static void train(void *ctx, int64_t step, int64_t rows, float *x0, float *xm)
+static wm_status train(void *ctx, int64_t step, int64_t rows, float *x0, float *xm, wm_error *err)
 {
     const problem *p = ctx;
 
+    if (p->fails && step == 5)
+        return wmi_fail(err, WM_EIO, "no rows for step 5");
     draw(p, "train", (uint64_t)step, 0, rows, x0, xm);
     if (p->bad && step == 5)
         x0[0] = NAN;
+    return WM_OK;
 }
 
-static void valid(void *ctx, int64_t first, int64_t rows, float *x0, float *xm)
+static wm_status valid(void *ctx, int64_t first, int64_t rows, float *x0, float *xm, wm_error *err)
 {
+    (void)err;
     draw(ctx, "valid", 0, (uint64_t)(first * DIM), rows, x0, xm);
+    return WM_OK;
 }
 
 typedef struct outcome {
     wm_status st;
     wm_error err;
     wmi_train_result result;
-    wmi_bridge_eval eval[BRIDGES];
+    wm_bridge eval[BRIDGES];
     float theta[64];
     double q[BRIDGES], c[BRIDGES]; /* of the first column: -log r = q x^2 + ... + c */
 } outcome;
@@ -88,11 +94,11 @@ static wmi_train_opts quick(void)
     wmi_train_opts t;
 
     wmi_train_opts_init(&t);
-    t.batch = 300;
-    t.iterations = 3000;
-    t.eval_every = 500;
-    t.lr = 2e-2;
-    t.lr_constants = 1;
+    t.adam.batch = 300;
+    t.adam.iterations = 3000;
+    t.adam.eval_every = 500;
+    t.adam.lr = 2e-2;
+    t.adam.lr_constants = 1;
     return t;
 }
 
@@ -130,10 +136,11 @@ static void finds_the_closed_form_by_every_objective(void **state)
 
 static sig_atomic_t stop_flag;
 
-static void stop_at_1000(void *ctx, const wmi_train_eval *e)
+static int stop_at_1000(void *ctx, const wm_evaluation *e)
 {
     (void)ctx;
     stop_flag = e->step >= 1000;
+    return 0;
 }
 
 static void a_resumed_run_ends_in_the_same_bits(void **state)
@@ -144,20 +151,20 @@ static void a_resumed_run_ends_in_the_same_bits(void **state)
 
     (void)state;
     unlink(path);
-    t.average = 0.99;
+    t.adam.average = 0.99;
     whole = run((problem){.sd0 = 0.5}, &t);
     assert_ok(whole.st, whole.err);
-    t.checkpoint = path;
-    t.stop = &stop_flag;
-    t.on_eval = stop_at_1000;
+    t.control.checkpoint = path;
+    t.control.stop = &stop_flag;
+    t.control.on_eval = stop_at_1000;
     first = run((problem){.sd0 = 0.5}, &t);
     assert_ok(first.st, first.err);
     assert_int_equal(first.result.stop, WMI_STOP_ASKED);
     assert_int_equal(first.result.steps, 1000);
     assert_memory_not_equal(whole.theta, first.theta, sizeof whole.theta);
     stop_flag = 0;
-    t.on_eval = NULL;
-    t.resume = true;
+    t.control.on_eval = NULL;
+    t.control.resume = true;
     rest = run((problem){.sd0 = 0.5}, &t);
     assert_ok(rest.st, rest.err);
     assert_int_equal(rest.result.steps, 3000);
@@ -165,11 +172,11 @@ static void a_resumed_run_ends_in_the_same_bits(void **state)
     assert_true(whole.result.best_loss == rest.result.best_loss);
     rest = run((problem){.sd0 = 0.5}, &t); /* resuming what is done changes nothing */
     assert_memory_equal(whole.theta, rest.theta, sizeof whole.theta);
-    t.lr *= 2;
+    t.adam.lr *= 2;
     rest = run((problem){.sd0 = 0.5}, &t);
     assert_int_equal(rest.st, WM_EINVAL);
     assert_non_null(strstr(rest.err.text, "other settings"));
-    t.lr /= 2;
+    t.adam.lr /= 2;
     rest = run((problem){.sd0 = 0.6}, &t); /* other data */
     assert_int_equal(rest.st, WM_EINVAL);
     unlink(path);
@@ -181,14 +188,14 @@ static void a_saturated_bridge_is_named(void **state)
     outcome o;
 
     (void)state;
-    t.lr = 0.1;
-    t.eval_every = 100;
+    t.adam.lr = 0.1;
+    t.adam.eval_every = 100;
     /* p0 = N(60, 1e-4 I): bridge 0 separates perfectly, while pm is reached by the second */
     o = run((problem){.sd0 = 0.01, .shift = 60}, &t);
     assert_ok(o.st, o.err);
     assert_int_equal(o.result.stop, WMI_STOP_SATURATED);
     assert_true(o.result.saturated_bridge >= 0 && o.result.saturated_bridge < BRIDGES);
-    assert_true(o.result.steps < t.iterations);
+    assert_true(o.result.steps < t.adam.iterations);
 }
 
 static void patience_and_time_end_a_run(void **state)
@@ -197,14 +204,14 @@ static void patience_and_time_end_a_run(void **state)
     outcome o;
 
     (void)state;
-    t.eval_every = 50;
-    t.patience = 3;
+    t.adam.eval_every = 50;
+    t.adam.patience = 3;
     o = run((problem){.sd0 = 0.5}, &t);
     assert_ok(o.st, o.err);
     assert_int_equal(o.result.stop, WMI_STOP_PATIENCE);
     assert_int_equal(o.result.steps, o.result.best_step + 3 * 50);
     t = quick();
-    t.time_limit = 1e-9;
+    t.control.time_limit = 1e-9;
     o = run((problem){.sd0 = 0.5}, &t);
     assert_ok(o.st, o.err);
     assert_int_equal(o.result.stop, WMI_STOP_TIME);
@@ -222,8 +229,8 @@ static void one_step_goes_from_where_it_is_told_to_start(void **state)
     outcome o, drawn;
 
     (void)state;
-    t.iterations = 1;
-    t.schedule = WMI_LR_CONSTANT;
+    t.adam.iterations = 1;
+    t.adam.constant_lr = true;
     for (int i = 0; i < 8; i++)
         start[AT_A + i] = 0.25F * (float)i;
     start[AT_C + 1] = -3;
@@ -233,7 +240,7 @@ static void one_step_goes_from_where_it_is_told_to_start(void **state)
     assert_ok(o.st, o.err);
     assert_memory_not_equal(o.theta, drawn.theta, sizeof o.theta);
     for (int i = 0; i < 64; i++) /* Adam's first step is at most lr long */
-        assert_near((double)o.theta[i], (double)start[i], 1.0001 * t.lr);
+        assert_near((double)o.theta[i], (double)start[i], 1.0001 * t.adam.lr);
     assert_true(o.theta[AT_C] != start[AT_C]);
 }
 
@@ -244,9 +251,9 @@ static void what_is_frozen_keeps_its_bits(void **state)
     outcome o;
 
     (void)state;
-    t.iterations = 600;
-    t.average = 0.9;
-    t.weight_decay = 0.1; /* nor does it decay */
+    t.adam.iterations = 600;
+    t.adam.average = 0.9;
+    t.adam.weight_decay = 0.1; /* nor does it decay */
     t.start = start;
     t.frozen = "quadratic/a";
     for (int i = 0; i < 8; i++)
@@ -270,8 +277,8 @@ static void weights_decay_and_constants_do_not(void **state)
     outcome o;
 
     (void)state;
-    t.iterations = 1000;
-    t.weight_decay = 20;
+    t.adam.iterations = 1000;
+    t.adam.weight_decay = 20;
     o = run((problem){.sd0 = 0.5}, &t);
     assert_ok(o.st, o.err);
     for (int k = 0; k < BRIDGES; k++) { /* without decay q is 0.86 and 0.64 */
@@ -288,13 +295,13 @@ static void a_tiny_clip_stops_the_movement(void **state)
     outcome o;
 
     (void)state;
-    t.iterations = 200;
-    t.clip = 1e-12;
+    t.adam.iterations = 200;
+    t.adam.clip = 1e-12;
     o = run((problem){.sd0 = 0.5}, &t);
     assert_ok(o.st, o.err);
     for (int i = 0; i < 64; i++)
         assert_true(fabsf(o.theta[i]) < 0.01F);
-    t.clip = 1e6;
+    t.adam.clip = 1e6;
     o = run((problem){.sd0 = 0.5}, &t);
     assert_ok(o.st, o.err);
     assert_true(o.q[0] > 0.1);
@@ -306,22 +313,33 @@ static void bad_settings_and_data_are_named(void **state)
     outcome o;
 
     (void)state;
-    t.iterations = 0;
+    t.adam.iterations = 0;
     assert_int_equal(run((problem){.sd0 = 1}, &t).st, WM_EINVAL);
     t = quick();
-    t.lr = -1;
+    t.adam.lr = -1;
     assert_int_equal(run((problem){.sd0 = 1}, &t).st, WM_EINVAL);
     t = quick();
-    t.weight_decay = -1;
+    t.adam.weight_decay = -1;
     assert_int_equal(run((problem){.sd0 = 1}, &t).st, WM_EINVAL);
     t = quick();
-    t.clip = NAN;
+    t.adam.clip = -1;
     assert_int_equal(run((problem){.sd0 = 1}, &t).st, WM_EINVAL);
     t = quick();
     o = run((problem){.sd0 = 0.5, .bad = true}, &t);
     assert_int_equal(o.st, WM_EDIVERGED);
     assert_non_null(strstr(o.err.text, "step 5"));
     assert_non_null(strstr(o.err.text, "'x'"));
+}
+
+static void a_source_that_fails_ends_the_run(void **state)
+{
+    const wmi_train_opts t = quick();
+    const outcome o = run((problem){.sd0 = 0.5, .fails = true}, &t);
+
+    (void)state;
+    assert_int_equal(o.st, WM_EIO);
+    assert_string_equal(o.err.text, "no rows for step 5");
+    assert_int_equal(o.result.steps, 0); /* nothing is handed out */
 }
 
 int main(void)
@@ -336,6 +354,7 @@ int main(void)
         cmocka_unit_test(weights_decay_and_constants_do_not),
         cmocka_unit_test(a_tiny_clip_stops_the_movement),
         cmocka_unit_test(bad_settings_and_data_are_named),
+        cmocka_unit_test(a_source_that_fails_ends_the_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

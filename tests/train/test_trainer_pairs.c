@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asserts.h"
 #include "base/rng.h"
-#include "check.h"
 #include "scratch.h"
 #include "train/trainer.h"
 
@@ -52,33 +52,41 @@ static void draw_row(const char *stream, int64_t at, float *u, float *v, float *
         }
 }
 
-static void train(void *ctx, int64_t step, int64_t rows, float *x0, float *xm)
+static wm_status train(void *ctx, int64_t step, int64_t rows, float *x0, float *xm, wm_error *err)
 {
+    (void)err;
     (void)ctx;
     for (int64_t i = 0; i < rows; i++)
         draw_row("train", step * rows + i, NULL, x0 + i * DIM, xm + i * DIM);
+    return WM_OK;
 }
 
-static void train_u(void *ctx, int64_t step, int64_t rows, float *u)
+static wm_status train_u(void *ctx, int64_t step, int64_t rows, float *u, wm_error *err)
 {
+    (void)err;
     (void)ctx;
     for (int64_t i = 0; i < rows; i++)
         draw_row("train", step * rows + i, u + i * DIM, NULL, NULL);
+    return WM_OK;
 }
 
-static void valid(void *ctx, int64_t first, int64_t rows, float *x0, float *xm)
+static wm_status valid(void *ctx, int64_t first, int64_t rows, float *x0, float *xm, wm_error *err)
 {
+    (void)err;
     (void)ctx;
     assert_true(first + rows <= N_VALID);
     for (int64_t i = 0; i < rows; i++)
         draw_row("valid", first + i, NULL, x0 + i * DIM, xm + i * DIM);
+    return WM_OK;
 }
 
-static void valid_u(void *ctx, int64_t first, int64_t rows, float *u)
+static wm_status valid_u(void *ctx, int64_t first, int64_t rows, float *u, wm_error *err)
 {
+    (void)err;
     (void)ctx;
     for (int64_t i = 0; i < rows; i++)
         draw_row("valid", first + i, u + i * DIM, NULL, NULL);
+    return WM_OK;
 }
 
 static const wmi_source apart = {.dim = DIM,
@@ -91,26 +99,32 @@ static const wmi_source apart = {.dim = DIM,
                                  .valid_u = valid_u};
 
 /* The same with u in front of both ends' rows. */
-static void train_joined(void *ctx, int64_t step, int64_t rows, float *x0, float *xm)
+static wm_status train_joined(void *ctx, int64_t step, int64_t rows, float *x0, float *xm,
+                              wm_error *err)
 {
     (void)ctx;
     for (int64_t i = 0; i < rows; i++) {
         float *a = x0 + i * 2 * DIM, *b = xm + i * 2 * DIM;
 
+        (void)err;
         draw_row("train", step * rows + i, a, a + DIM, b + DIM);
         memcpy(b, a, DIM * sizeof *b);
     }
+    return WM_OK;
 }
 
-static void valid_joined(void *ctx, int64_t first, int64_t rows, float *x0, float *xm)
+static wm_status valid_joined(void *ctx, int64_t first, int64_t rows, float *x0, float *xm,
+                              wm_error *err)
 {
     (void)ctx;
     for (int64_t i = 0; i < rows; i++) {
         float *a = x0 + i * 2 * DIM, *b = xm + i * 2 * DIM;
 
+        (void)err;
         draw_row("valid", first + i, a, a + DIM, b + DIM);
         memcpy(b, a, DIM * sizeof *b);
     }
+    return WM_OK;
 }
 
 static const wmi_source joined = {.dim = 2 * DIM,
@@ -123,14 +137,15 @@ typedef struct outcome {
     wm_status st;
     wm_error err;
     wmi_train_result result;
-    wmi_bridge_eval eval[CELLS];
+    wm_bridge eval[CELLS];
     double kl; /* of the last evaluation */
     float theta[MOST];
 } outcome;
 
-static void watch(void *ctx, const wmi_train_eval *eval)
+static int watch(void *ctx, const wm_evaluation *e)
 {
-    ((outcome *)ctx)->kl = eval->kl;
+    ((outcome *)ctx)->kl = e->estimate;
+    return 0;
 }
 
 static void run(outcome *o, int64_t bridges, const wmi_source *source, wmi_train_opts opts)
@@ -155,8 +170,8 @@ static void run(outcome *o, int64_t bridges, const wmi_source *source, wmi_train
     assert_ok(wmi_params_new(&params, &o->err), o->err);
     assert_ok(wmi_model_declare(params, "", &model, &o->err), o->err);
     assert_true(wmi_params_count(params) <= MOST);
-    opts.on_eval = watch;
-    opts.on_eval_ctx = o;
+    opts.control.on_eval = watch;
+    opts.control.ctx = o;
     o->st = wmi_train(&model, params, chain, source, &opts, o->theta, o->eval, &o->result, &o->err);
     wmi_params_free(params);
     wm_chain_free(chain);
@@ -167,11 +182,11 @@ static wmi_train_opts quick(int64_t iterations)
     wmi_train_opts t;
 
     wmi_train_opts_init(&t);
-    t.batch = 192;
-    t.iterations = iterations;
-    t.eval_every = iterations;
-    t.lr = 1e-2;
-    t.lr_constants = 1;
+    t.adam.batch = 192;
+    t.adam.iterations = iterations;
+    t.adam.eval_every = iterations;
+    t.adam.lr = 1e-2;
+    t.adam.lr_constants = 1;
     return t;
 }
 
@@ -263,7 +278,7 @@ static void infonce_finds_its_bound(void **state)
 
     (void)state;
     t.objective = WMI_INFONCE;
-    t.batch = 2 * 16;
+    t.adam.batch = 2 * 16;
     t.saturated = 0;
     run(&o, 1, &apart, t);
     assert_ok(o.st, o.err);
@@ -281,16 +296,16 @@ static void a_resumed_run_ends_in_the_same_bits(void **state)
     static outcome whole, part, rest;
 
     (void)state;
-    t.eval_every = 10;
+    t.adam.eval_every = 10;
     run(&whole, CELLS, &apart, t);
     assert_ok(whole.st, whole.err);
-    t.checkpoint = path;
-    t.resume = true;
-    t.time_limit = 1e-9; /* stops after its first step */
+    t.control.checkpoint = path;
+    t.control.resume = true;
+    t.control.time_limit = 1e-9; /* stops after its first step */
     run(&part, CELLS, &apart, t);
     assert_ok(part.st, part.err);
     assert_int_equal(part.result.steps, 1);
-    t.time_limit = 0;
+    t.control.time_limit = 0;
     run(&rest, CELLS, &apart, t);
     assert_ok(rest.st, rest.err);
     assert_memory_equal(whole.theta, rest.theta, sizeof whole.theta);

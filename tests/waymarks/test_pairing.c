@@ -1,5 +1,5 @@
 /* test_pairing.c - every row once a round, pairs uniform, all of it a function of (seed, step). */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* test_spacing.c - alphas against their formulas and the values of the authors' configurations. */
-#include "check.h"
+#include "asserts.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,11 +1,17 @@
 /* blas.c - the one file that knows cblas. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+
 #include "engine/backend/blas.h"
 
 #include <assert.h>
 #include <cblas.h>
 #include <limits.h>
+#include <omp.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
+#include "base/fail.h"
 #include "waymark/version.h"
 
 /* Dimensions beyond int would need 2^31 elements along one axis; the planner refuses such shapes
@@ -50,6 +56,37 @@ const char *wm_blas_core(void)
         }
 #endif
     return NULL;
+}
+
+/* OpenBLAS's own: a buffer of its pool, which grows and never shrinks. Where there is no memory it
+ * tries again for ever. */
+__attribute__((weak)) void *blas_memory_alloc(int position);
+__attribute__((weak)) void blas_memory_free(void *buffer);
+
+enum { BUFFER_MIB = 128, MAX_BUFFERS = 64 };
+
+wm_status wm_blas_reserve(wm_error *err)
+{
+    const int threads = omp_get_max_threads(), cores = omp_get_num_procs();
+    const int more = threads > cores ? threads - cores : 0; /* buffers of the threads' own */
+    const size_t bytes = (size_t)(threads + more) * BUFFER_MIB << 20;
+    void *room, *buffers[MAX_BUFFERS];
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return WM_OK;
+    room = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return wmi_fail(err, WM_ENOMEM,
+                        "the limit on memory (ulimit -v) leaves no room for linear algebra with %d "
+                        "threads, which takes %d MiB more",
+                        threads, (int)(bytes >> 20));
+    munmap(room, bytes);
+    for (int i = 0; i < threads && i < MAX_BUFFERS && blas_memory_alloc; i++)
+        buffers[i] = blas_memory_alloc(0);
+    for (int i = 0; i < threads && i < MAX_BUFFERS && blas_memory_alloc; i++)
+        blas_memory_free(buffers[i]);
+    return WM_OK;
 }
 
 GEMM(wmi_gemm_f32, cblas_sgemm, float)

@@ -17,6 +17,40 @@ static int narrow(int64_t v)
     return (int)v;
 }
 
+/* The upper triangle from the lower one. */
+static void mirror(int64_t d, double *a)
+{
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < i; j++)
+            a[j * d + i] = a[i * d + j];
+}
+
+void wmi_column_means(int64_t n, int64_t d, const double *x, double *mean)
+{
+    memset(mean, 0, (size_t)d * sizeof *mean);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < d; j++)
+            mean[j] += x[i * d + j];
+    for (int64_t j = 0; j < d; j++)
+        mean[j] /= (double)n;
+}
+
+/* A column that does not vary leaves the rounding of its mean, and not a variance: at most some
+ * 1e-14 of the mean for each row. */
+static void clear_rounding(int64_t n, int64_t d, const double *mean, double *s)
+{
+    static const double rounding = 1e-13;
+
+    for (int64_t j = 0; j < d; j++) {
+        const double least = rounding * mean[j];
+
+        if (s[j * d + j] > (double)n * least * least)
+            continue;
+        for (int64_t i = 0; i < d; i++)
+            s[i * d + j] = s[j * d + i] = 0;
+    }
+}
+
 wm_status wmi_scatter(int64_t n, int64_t d, const double *x, const double *mean, double *s,
                       wm_error *err)
 {
@@ -36,28 +70,77 @@ wm_status wmi_scatter(int64_t n, int64_t d, const double *x, const double *mean,
         cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, narrow(d), narrow(m), 1, rows, narrow(d),
                     1, s, narrow(d));
     }
-    for (int64_t i = 0; i < d; i++)
-        for (int64_t j = 0; j < i; j++)
-            s[j * d + i] = s[i * d + j];
+    mirror(d, s);
+    clear_rounding(n, d, mean, s);
     wmi_free(rows);
     return WM_OK;
 }
 
+wm_status wmi_weighted_gram(int64_t n, int64_t d, const double *x, const double *w, double *s,
+                            wm_error *err)
+{
+    enum { CHUNK = 1024 }; /* rows: the scaled copy stays in cache */
+    double *rows = NULL;
+    wm_status st = wmi_alloc(&rows, CHUNK * d, sizeof *rows, "weighted products", err);
+
+    if (st)
+        return st;
+    memset(s, 0, (size_t)(d * d) * sizeof *s);
+    for (int64_t r0 = 0; r0 < n; r0 += CHUNK) {
+        const int64_t m = n - r0 < CHUNK ? n - r0 : CHUNK;
+
+        for (int64_t r = 0; r < m; r++) {
+            const double scale = sqrt(w[r0 + r]);
+
+            for (int64_t j = 0; j < d; j++)
+                rows[r * d + j] = scale * x[(r0 + r) * d + j];
+        }
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, narrow(d), narrow(m), 1, rows, narrow(d),
+                    1, s, narrow(d));
+    }
+    mirror(d, s);
+    wmi_free(rows);
+    return WM_OK;
+}
+
+/* A pivot is what a column's variance keeps when the columns before it explain what they can. Below
+ * this share of the variance it is rounding, whose sign and size depend on the processor's BLAS
+ * kernel (d x 2e-16 for factors of d columns), and its inverse would mean nothing. */
+static const double least_pivot = 1e-12;
+
+static wm_status singular(const char *what, int64_t column, wm_error *err)
+{
+    return wmi_fail(err, WM_EINVAL,
+                    "%s: not positive definite at column %" PRId64
+                    ": columns that are constant or sums of "
+                    "others? drop them",
+                    what, column);
+}
+
 wm_status wmi_cholesky(int64_t d, double *a, const char *what, wm_error *err)
 {
-    const lapack_int info = LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', narrow(d), a, narrow(d));
+    double *variance = NULL; /* (d) the diagonal of a */
+    lapack_int info;
+    wm_status st = wmi_alloc(&variance, d, sizeof *variance, "Cholesky factor", err);
 
-    if (info > 0)
-        return wmi_fail(
-            err, WM_EINVAL,
-            "%s: not positive definite at column %d: columns that are constant or sums of "
-            "others? drop them",
-            what, (int)info);
-    if (info < 0)
-        return wmi_fail(err, WM_EINVAL, "%s: holds a number that is not finite", what);
+    if (st)
+        return st;
     for (int64_t i = 0; i < d; i++)
+        variance[i] = a[i * d + i];
+    info = LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', narrow(d), a, narrow(d));
+    if (info < 0)
+        st = wmi_fail(err, WM_EINVAL, "%s: holds a number that is not finite", what);
+    if (info > 0)
+        st = singular(what, info, err);
+    for (int64_t i = 0; !st && i < d; i++) {
+        const double l = a[i * d + i];
+
+        if (!(l * l > least_pivot * variance[i]))
+            st = singular(what, i + 1, err);
         memset(a + i * d + i + 1, 0, (size_t)(d - i - 1) * sizeof *a);
-    return WM_OK;
+    }
+    wmi_free(variance);
+    return st;
 }
 
 void wmi_cholesky_inverse(int64_t d, double *l)
@@ -66,9 +149,7 @@ void wmi_cholesky_inverse(int64_t d, double *l)
 
     assert(info == 0); /* a factor has no zero on its diagonal */
     (void)info;
-    for (int64_t i = 0; i < d; i++)
-        for (int64_t j = 0; j < i; j++)
-            l[j * d + i] = l[i * d + j];
+    mirror(d, l);
 }
 
 double wmi_cholesky_logdet(int64_t d, const double *l)
@@ -80,7 +161,7 @@ double wmi_cholesky_logdet(int64_t d, const double *l)
     return 2 * sum;
 }
 
-/* Rows of X times (L')^-1 or L': each row is one vector. */
+/* Rows of X times (L')^-1: each row is one vector. */
 void wmi_lower_solve(int64_t n, int64_t d, const double *l, double *x)
 {
     cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, narrow(n),
@@ -90,12 +171,6 @@ void wmi_lower_solve(int64_t n, int64_t d, const double *l, double *x)
 void wmi_lower_solve_right(int64_t n, int64_t d, const double *l, double *x)
 {
     cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, narrow(n),
-                narrow(d), 1, l, narrow(d), x, narrow(d));
-}
-
-void wmi_lower_multiply(int64_t n, int64_t d, const double *l, double *x)
-{
-    cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, narrow(n),
                 narrow(d), 1, l, narrow(d), x, narrow(d));
 }
 

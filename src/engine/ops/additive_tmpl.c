@@ -421,11 +421,5 @@ static wm_status infer(wmi_node *nd, wm_error *err)
     return wmi_infer_set(nd, 2, (const int64_t[]){coef->dim[0], x->dim[1]}, err);
 }
 
-extern const wmi_op_def OPNAME(additive);
-const wmi_op_def OPNAME(additive) = {
-    "additive",     3,
-    infer,          forward,
-    backward,       .no_grad = 1u << 2,
-    .keeps = keeps, .scratch = scratch,
-    .saved = saved,
-};
+DEFINE_OP(additive, .n_in = 3, .infer = infer, .forward = forward, .backward = backward,
+          .no_grad = 1u << 2, .keeps = keeps, .scratch = scratch, .saved = saved);

@@ -207,14 +207,5 @@ static wm_status infer(wmi_node *nd, wm_error *err)
     return wmi_infer_set(nd, 3, v->dim, err);
 }
 
-extern const wmi_op_def OPNAME(attention);
-const wmi_op_def OPNAME(attention) = {
-    "attention",
-    3,
-    infer,
-    forward,
-    backward,
-    .keeps = keeps,
-    .scratch = scratch,
-    .flags = WMI_OP_WRITES_FRESH,
-};
+DEFINE_OP(attention, .n_in = 3, .infer = infer, .forward = forward, .backward = backward,
+          .keeps = keeps, .scratch = scratch, .flags = WMI_OP_WRITES_FRESH);

@@ -187,14 +187,5 @@ static wm_status infer(wmi_node *nd, wm_error *err)
     return wmi_infer_set(nd, 2, (const int64_t[]){w->dim[0], u->dim[1]}, err);
 }
 
-extern const wmi_op_def OPNAME(bilinear);
-const wmi_op_def OPNAME(bilinear) = {
-    "bilinear",
-    3,
-    infer,
-    forward,
-    backward,
-    .keeps = keeps,
-    .scratch = scratch,
-    .flags = WMI_OP_WRITES_FRESH,
-};
+DEFINE_OP(bilinear, .n_in = 3, .infer = infer, .forward = forward, .backward = backward,
+          .keeps = keeps, .scratch = scratch, .flags = WMI_OP_WRITES_FRESH);

@@ -1,9 +1,9 @@
 /* binary_tmpl.c - a + b, a - b, a b, a / b with NumPy's broadcasting.
- * The gradient of a stretched input is a sum over the axes along which it was stretched (walk.h).
+ * The gradient of a stretched input is a sum over the axes along which it was stretched (sweep.h).
  */
 #include "engine/infer.h"
 #include "engine/ops.h"
-#include "engine/ops/walk.h"
+#include "engine/ops/sweep.h"
 #include "engine/real.h"
 
 typedef enum kind { ADD, SUB, MUL, DIV } kind;
@@ -46,7 +46,7 @@ static void row(kind op, int64_t n, const real *a, int64_t sa, const real *b, in
 
 static void forward(const wmi_node *nd, kind op)
 {
-    const walk w = walk_make(&nd->shape, &nd->in[0]->shape, &nd->in[1]->shape);
+    const sweep w = sweep_make(&nd->shape, &nd->in[0]->shape, &nd->in[1]->shape);
     const int64_t len = w.dim[w.rank - 1], sa = w.stride[0][w.rank - 1],
                   sb = w.stride[1][w.rank - 1];
     const int64_t blocks = (nd->n + BLOCK - 1) / BLOCK;
@@ -58,8 +58,8 @@ static void forward(const wmi_node *nd, kind op)
         for (int64_t i = k * BLOCK; i < end;) {
             const int64_t r = i / len, col = i % len;
             const int64_t n = end - i < len - col ? end - i : len - col;
-            row(op, n, a + walk_row(&w, 0, r) + col * sa, sa, b + walk_row(&w, 1, r) + col * sb, sb,
-                y + i);
+            row(op, n, a + sweep_row(&w, 0, r) + col * sa, sa, b + sweep_row(&w, 1, r) + col * sb,
+                sb, y + i);
             i += n;
         }
     }
@@ -125,7 +125,7 @@ static void slope_row(const slope *s, int64_t n, const real *g, const real *z, i
 }
 
 /* dx has the shape of dy. */
-static void add_same(const wmi_node *nd, const slope *s, const walk *w, real *dx, bool fresh)
+static void add_same(const wmi_node *nd, const slope *s, const sweep *w, real *dx, bool fresh)
 {
     const int64_t len = w->dim[w->rank - 1], zstride = w->stride[1][w->rank - 1];
     const int64_t blocks = (nd->n + BLOCK - 1) / BLOCK;
@@ -135,7 +135,7 @@ static void add_same(const wmi_node *nd, const slope *s, const walk *w, real *dx
         const int64_t end = (k + 1) * BLOCK < nd->n ? (k + 1) * BLOCK : nd->n;
         for (int64_t i = k * BLOCK; i < end;) {
             const int64_t col = i % len, n = end - i < len - col ? end - i : len - col;
-            slope_row(s, n, dy + i, s->z ? s->z + walk_row(w, 1, i / len) + col * zstride : NULL,
+            slope_row(s, n, dy + i, s->z ? s->z + sweep_row(w, 1, i / len) + col * zstride : NULL,
                       zstride, s->over ? s->over + i : NULL, dx + i, fresh);
             i += n;
         }
@@ -146,7 +146,7 @@ static void add_gradient(const wmi_node *nd, int i, const slope *s)
 {
     const bool fresh = nd->fresh >> i & 1u;
     const wmi_node *in = nd->in[i];
-    const walk w = walk_make(&nd->shape, &in->shape, s->zshape);
+    const sweep w = sweep_make(&nd->shape, &in->shape, s->zshape);
     if (!in->grad)
         return;
     if (in->n == nd->n) {
@@ -210,8 +210,8 @@ static size_t scratch(const wmi_node *nd, wmi_phase phase)
     for (int i = 0; i < 2 && phase == WMI_BACKWARD; i++) {
         const wmi_node *in = nd->in[i], *other = nd->in[1 - i];
         if (in->wants_grad && in->n != nd->n) {
-            const walk full = walk_make(&nd->shape, &in->shape, &nd->shape);
-            const walk pair = walk_make(&nd->shape, &in->shape, &other->shape);
+            const sweep full = sweep_make(&nd->shape, &in->shape, &nd->shape);
+            const sweep pair = sweep_make(&nd->shape, &in->shape, &other->shape);
             const size_t f = fold_scratch(&full), p = fold_scratch(&pair);
             most = f > most ? f : most;
             most = p > most ? p : most;
@@ -220,45 +220,17 @@ static size_t scratch(const wmi_node *nd, wmi_phase phase)
     return most;
 }
 
-extern const wmi_op_def OPNAME(add), OPNAME(sub), OPNAME(mul), OPNAME(div);
-
 /* In place where a has y's size, which is the planner's to see. mul and div spoil dy for the other
  * input if they wrote da over it, so only add and sub pass the gradient on in place. */
-const wmi_op_def OPNAME(add) = {
-    .name = "add",
-    .n_in = 2,
-    .infer = wmi_infer_broadcast,
-    .forward = add_forward,
-    .backward = add_backward,
-    .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE | WMI_OP_INPLACE_GRAD,
-    .scratch = scratch,
-};
-const wmi_op_def OPNAME(sub) = {
-    .name = "sub",
-    .n_in = 2,
-    .infer = wmi_infer_broadcast,
-    .forward = sub_forward,
-    .backward = sub_backward,
-    .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE | WMI_OP_INPLACE_GRAD,
-    .scratch = scratch,
-};
-const wmi_op_def OPNAME(mul) = {
-    .name = "mul",
-    .n_in = 2,
-    .infer = wmi_infer_broadcast,
-    .forward = mul_forward,
-    .backward = mul_backward,
-    .keeps = mul_keeps,
-    .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE,
-    .scratch = scratch,
-};
-const wmi_op_def OPNAME(div) = {
-    .name = "div",
-    .n_in = 2,
-    .infer = wmi_infer_broadcast,
-    .forward = div_forward,
-    .backward = div_backward,
-    .keeps = div_keeps,
-    .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE,
-    .scratch = scratch,
-};
+DEFINE_OP(add, .n_in = 2, .infer = wmi_infer_broadcast, .forward = add_forward,
+          .backward = add_backward,
+          .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE | WMI_OP_INPLACE_GRAD, .scratch = scratch);
+DEFINE_OP(sub, .n_in = 2, .infer = wmi_infer_broadcast, .forward = sub_forward,
+          .backward = sub_backward,
+          .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE | WMI_OP_INPLACE_GRAD, .scratch = scratch);
+DEFINE_OP(mul, .n_in = 2, .infer = wmi_infer_broadcast, .forward = mul_forward,
+          .backward = mul_backward, .keeps = mul_keeps,
+          .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE, .scratch = scratch);
+DEFINE_OP(div, .n_in = 2, .infer = wmi_infer_broadcast, .forward = div_forward,
+          .backward = div_backward, .keeps = div_keeps,
+          .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE, .scratch = scratch);

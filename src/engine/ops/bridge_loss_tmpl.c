@@ -215,14 +215,10 @@ static void lsq_backward(const wmi_node *nd)
     backward(nd, LSQ);
 }
 
-#define BRIDGE_LOSS(op)                                                                            \
-    {                                                                                              \
-        .name = #op "_loss", .n_in = -1, .infer = infer, .forward = op##_forward,                  \
-        .backward = op##_backward, .no_grad = 1u << 1, .keeps = keeps,                             \
-        .flags = WMI_OP_WRITES_FRESH, .scratch = scratch, .saved = saved                           \
-    }
-
-extern const wmi_op_def OPNAME(logistic_loss), OPNAME(nwj_loss), OPNAME(lsq_loss);
-const wmi_op_def OPNAME(logistic_loss) = BRIDGE_LOSS(logistic);
-const wmi_op_def OPNAME(nwj_loss) = BRIDGE_LOSS(nwj);
-const wmi_op_def OPNAME(lsq_loss) = BRIDGE_LOSS(lsq);
+#define BRIDGE_LOSS(loss)                                                                          \
+    DEFINE_OP(loss##_loss, .n_in = -1, .infer = infer, .forward = loss##_forward,                  \
+              .backward = loss##_backward, .no_grad = 1u << 1, .keeps = keeps,                     \
+              .flags = WMI_OP_WRITES_FRESH, .scratch = scratch, .saved = saved)
+BRIDGE_LOSS(logistic);
+BRIDGE_LOSS(nwj);
+BRIDGE_LOSS(lsq);

@@ -8,12 +8,10 @@
 #include "engine/real.h"
 
 #include "base/alloc.h"
-#include "engine/ops/conv_direct.h"
-#include "engine/ops/conv_gemm.h"
-#include "engine/ops/conv_lanes.h"
-#include "engine/ops/winograd.h"
-
-wmi_conv_algo VNAME(conv_choose)(const wmi_conv_shape *s);
+#include "engine/kernels/conv_direct.h"
+#include "engine/kernels/conv_gemm.h"
+#include "engine/kernels/conv_lanes.h"
+#include "engine/kernels/winograd.h"
 
 /* TensorFlow's SAME: ceil(size / stride) outputs, padding shared out evenly, surplus at the end. */
 static int64_t same_outputs(int64_t size, int64_t stride)
@@ -67,24 +65,17 @@ static wmi_conv_shape shape_of(const wmi_node *nd)
                             .pad_left = same_pad_before(x[2], w[1], a->stride)};
 }
 
-/* Measured (bench_kernels --all): Winograd from 8 channels; oneDNN is ahead only for large windows
- * over many channels, where its code skips the padding. */
-wmi_conv_algo VNAME(conv_choose)(const wmi_conv_shape *s)
+/* Measured (bench_kernels --all): Winograd from 8 channels, the product of windows for all else. */
+static wmi_conv_algo choose(const wmi_conv_shape *s)
 {
-    if (wmi_conv_supports(WMI_CONV_WINOGRAD, s, WMI_REAL_DTYPE) && s->ci >= 8 && s->co >= 8)
-        return WMI_CONV_WINOGRAD;
-    if (wmi_conv_supports(WMI_CONV_ONEDNN, s, WMI_REAL_DTYPE) && s->kh * s->kw > 9 && s->ci >= 16)
-        return WMI_CONV_ONEDNN;
-    return WMI_CONV_GEMM;
+    const bool winograd = wmi_conv_supports(WMI_CONV_WINOGRAD, s) && s->ci >= 8 && s->co >= 8;
+
+    return winograd ? WMI_CONV_WINOGRAD : WMI_CONV_GEMM;
 }
 
 static void release(wmi_node *nd)
 {
-    wmi_conv_state *st = nd->state;
-
-    if (st && st->onednn)
-        wmi_onednn_conv_free(st->onednn);
-    wmi_free(st);
+    wmi_free(nd->state);
     nd->state = NULL;
 }
 
@@ -96,10 +87,9 @@ static wm_status prepare(wmi_node *nd, wm_error *err)
     if ((rc = wmi_alloc(&st, 1, sizeof *st, "state of conv2d", err)))
         return rc;
     st->shape = shape_of(nd);
+    st->algo = choose(&st->shape);
     nd->state = st;
-    if ((rc = wmi_conv_use(nd, VNAME(conv_choose)(&st->shape), err)))
-        release(nd);
-    return rc;
+    return WM_OK;
 }
 
 static real slope_of(const wmi_node *nd)
@@ -115,78 +105,6 @@ static unsigned keeps(const wmi_node *nd)
     return (dw || (dx && slope_of(nd) != 1) ? WMI_KEEP_IN(0) : 0) | (dx ? WMI_KEEP_IN(1) : 0);
 }
 
-/* ---- oneDNN knows no activation and no adding: both go through scratch ---- */
-
-#if WMI_REAL_BITS == 32
-static size_t onednn_scratch(const wmi_conv_state *st, wmi_conv_pass pass, bool leaky)
-{
-    const wmi_conv_shape *s = &st->shape;
-    const size_t x = (size_t)round_up(s->n * s->h * s->w * s->ci, CG_ALIGN) * sizeof(real);
-    const size_t w = (size_t)round_up(s->kh * s->kw * s->ci * s->co, CG_ALIGN) * sizeof(real);
-
-    return wmi_onednn_conv_scratch(st->onednn, pass) + (pass == WMI_CONV_GRAD_W ? w : 0) +
-           (leaky || pass == WMI_CONV_GRAD_X ? x : 0);
-}
-
-/* The activated input at the start of the scratch, which moves behind it; or x itself. */
-static const real *onednn_input(const wmi_conv_shape *s, const real *x, real slope, int threads,
-                                real **scratch)
-{
-    const int64_t n = s->n * s->h * s->w * s->ci;
-    real *act = *scratch;
-
-    if (slope == 1)
-        return x;
-    (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t i = 0; i < n; i++)
-        act[i] = x[i] > 0 ? x[i] : slope * x[i];
-    *scratch += round_up(n, CG_ALIGN);
-    return act;
-}
-
-static void onednn_forward(const wmi_conv_state *st, const real *x, const real *w, real *y,
-                           real slope, real *scratch, int threads)
-{
-    const real *in = onednn_input(&st->shape, x, slope, threads, &scratch);
-
-    wmi_onednn_conv_forward(st->onednn, in, w, y, scratch);
-}
-
-static void onednn_grad_x(const wmi_conv_state *st, const real *dy, const real *w, const real *x,
-                          real slope, real *dx, bool add, real *scratch, int threads)
-{
-    const wmi_conv_shape *s = &st->shape;
-    const int64_t n = s->n * s->h * s->w * s->ci;
-    real *g = add ? scratch : dx;
-
-    wmi_onednn_conv_grad_x(st->onednn, dy, w, g, scratch + round_up(n, CG_ALIGN));
-    if (!add && slope == 1)
-        return;
-    (void)threads;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t i = 0; i < n; i++) {
-        const real v = slope == 1 || x[i] > 0 ? g[i] : slope * g[i];
-        dx[i] = add ? dx[i] + v : v;
-    }
-}
-
-static void onednn_grad_w(const wmi_conv_state *st, const real *x, const real *dy, real slope,
-                          real *dw, bool add, real *scratch, int threads)
-{
-    const wmi_conv_shape *s = &st->shape;
-    const int64_t n = s->kh * s->kw * s->ci * s->co;
-    const real *in = onednn_input(s, x, slope, threads, &scratch);
-    real *g = add ? scratch : dw;
-
-    wmi_onednn_conv_grad_w(st->onednn, in, dy, g, scratch + round_up(n, CG_ALIGN));
-    for (int64_t i = 0; add && i < n; i++)
-        dw[i] += g[i];
-}
-#endif
-
-/* ---- the op ---- */
-
 static size_t pass_scratch(const wmi_node *nd, wmi_conv_pass pass)
 {
     const wmi_conv_state *st = nd->state;
@@ -196,10 +114,6 @@ static size_t pass_scratch(const wmi_node *nd, wmi_conv_pass pass)
         return cg_scratch(&st->shape, pass, nd->run->threads);
     case WMI_CONV_WINOGRAD:
         return VNAME(winograd_scratch)(&st->shape, pass, nd->run->threads);
-#if WMI_REAL_BITS == 32
-    case WMI_CONV_ONEDNN:
-        return onednn_scratch(st, pass, slope_of(nd) != 1);
-#endif
     default:
         return 0;
     }
@@ -236,11 +150,6 @@ static void forward(const wmi_node *nd)
     case WMI_CONV_WINOGRAD:
         VNAME(winograd_forward)(s, x, w, y, slope, nd->scratch, threads);
         break;
-#if WMI_REAL_BITS == 32
-    case WMI_CONV_ONEDNN:
-        onednn_forward(st, x, w, y, slope, nd->scratch, threads);
-        break;
-#endif
     default:
         break;
     }
@@ -263,11 +172,6 @@ static void backward_x(const wmi_node *nd, real *dx, bool add)
     case WMI_CONV_WINOGRAD:
         VNAME(winograd_grad_x)(s, dy, w, x, slope, dx, add, nd->scratch, threads);
         break;
-#if WMI_REAL_BITS == 32
-    case WMI_CONV_ONEDNN:
-        onednn_grad_x(st, dy, w, x, slope, dx, add, nd->scratch, threads);
-        break;
-#endif
     default:
         break;
     }
@@ -290,11 +194,6 @@ static void backward_w(const wmi_node *nd, real *dw, bool add)
     case WMI_CONV_WINOGRAD:
         VNAME(winograd_grad_w)(s, x, dy, slope, dw, add, nd->scratch, threads);
         break;
-#if WMI_REAL_BITS == 32
-    case WMI_CONV_ONEDNN:
-        onednn_grad_w(st, x, dy, slope, dw, add, nd->scratch, threads);
-        break;
-#endif
     default:
         break;
     }
@@ -319,13 +218,6 @@ static void backward(const wmi_node *nd)
     }
 }
 
-const wmi_op_def OPNAME(conv2d) = {.name = "conv2d",
-                                   .n_in = 2,
-                                   .infer = infer,
-                                   .forward = forward,
-                                   .backward = backward,
-                                   .keeps = keeps,
-                                   .flags = WMI_OP_WRITES_FRESH,
-                                   .prepare = prepare,
-                                   .release = release,
-                                   .scratch = scratch};
+DEFINE_OP(conv2d, .n_in = 2, .infer = infer, .forward = forward, .backward = backward,
+          .keeps = keeps, .flags = WMI_OP_WRITES_FRESH, .prepare = prepare, .release = release,
+          .scratch = scratch);

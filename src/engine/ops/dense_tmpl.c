@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "engine/infer.h"
+#include "engine/kernels/gemm.h"
 #include "engine/ops.h"
-#include "engine/ops/gemm.h"
 
 enum {
     ROWS = 48,   /* of a tile: its x and y are in L1 or just outside */
@@ -418,14 +418,5 @@ static size_t scratch(const wmi_node *nd, wmi_phase phase)
     return (size_t)sizes_of(nd, phase).scratch * sizeof(real);
 }
 
-extern const wmi_op_def OPNAME(dense);
-const wmi_op_def OPNAME(dense) = {
-    "dense",
-    -1,
-    infer,
-    forward,
-    backward,
-    .keeps = keeps,
-    .flags = WMI_OP_WRITES_FRESH,
-    .scratch = scratch,
-};
+DEFINE_OP(dense, .n_in = -1, .infer = infer, .forward = forward, .backward = backward,
+          .keeps = keeps, .flags = WMI_OP_WRITES_FRESH, .scratch = scratch);

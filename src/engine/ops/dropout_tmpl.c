@@ -73,14 +73,5 @@ static size_t saved(const wmi_node *nd)
     return (size_t)nd->n;
 }
 
-extern const wmi_op_def OPNAME(dropout);
-
-const wmi_op_def OPNAME(dropout) = {
-    .name = "dropout",
-    .n_in = 1,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
-    .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE | WMI_OP_INPLACE_GRAD,
-    .saved = saved,
-};
+DEFINE_OP(dropout, .n_in = 1, .infer = infer, .forward = forward, .backward = backward,
+          .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE | WMI_OP_INPLACE_GRAD, .saved = saved);

@@ -200,25 +200,10 @@ static void edge_backward(const wmi_node *nd)
         }
 }
 
-extern const wmi_op_def OPNAME(lu_matrix), OPNAME(edge_bias);
-
-const wmi_op_def OPNAME(lu_matrix) = {
-    .name = "lu_matrix",
-    .n_in = -1,
-    .infer = lu_infer,
-    .forward = lu_forward,
-    .backward = lu_backward,
-    .no_grad = 1u << SIGN | 1u << ORDER,
-    .keep = WMI_KEEP_IN(LU) | WMI_KEEP_IN(LOG_DIAG) | WMI_KEEP_IN(SIGN) | WMI_KEEP_IN(ORDER) |
-            WMI_KEEP_IN(SCALE) | WMI_KEEP_OUT,
-    .flags = WMI_OP_WRITES_FRESH,
-    .scratch = lu_scratch,
-};
-const wmi_op_def OPNAME(edge_bias) = {
-    .name = "edge_bias",
-    .n_in = 2,
-    .infer = edge_infer,
-    .forward = edge_forward,
-    .backward = edge_backward,
-    .flags = WMI_OP_WRITES_FRESH,
-};
+DEFINE_OP(lu_matrix, .n_in = -1, .infer = lu_infer, .forward = lu_forward, .backward = lu_backward,
+          .no_grad = 1u << SIGN | 1u << ORDER,
+          .keep = WMI_KEEP_IN(LU) | WMI_KEEP_IN(LOG_DIAG) | WMI_KEEP_IN(SIGN) | WMI_KEEP_IN(ORDER) |
+                  WMI_KEEP_IN(SCALE) | WMI_KEEP_OUT,
+          .flags = WMI_OP_WRITES_FRESH, .scratch = lu_scratch);
+DEFINE_OP(edge_bias, .n_in = 2, .infer = edge_infer, .forward = edge_forward,
+          .backward = edge_backward, .flags = WMI_OP_WRITES_FRESH);

@@ -23,8 +23,6 @@ static wm_status reshape_infer(wmi_node *nd, wm_error *err)
     return WM_OK;
 }
 
-extern const wmi_op_def OPNAME(input), OPNAME(param), OPNAME(reshape);
-
-const wmi_op_def OPNAME(input) = {"input", 0, leaf_infer, .flags = WMI_OP_LEAF};
-const wmi_op_def OPNAME(param) = {"param", 0, leaf_infer, .flags = WMI_OP_LEAF};
-const wmi_op_def OPNAME(reshape) = {"reshape", 1, reshape_infer, .flags = WMI_OP_ALIAS};
+DEFINE_OP(input, .n_in = 0, .infer = leaf_infer, .flags = WMI_OP_LEAF);
+DEFINE_OP(param, .n_in = 0, .infer = leaf_infer, .flags = WMI_OP_LEAF);
+DEFINE_OP(reshape, .n_in = 1, .infer = reshape_infer, .flags = WMI_OP_ALIAS);

@@ -54,14 +54,5 @@ static void backward(const wmi_node *nd)
     }
 }
 
-extern const wmi_op_def OPNAME(lower);
-
-const wmi_op_def OPNAME(lower) = {
-    .name = "lower",
-    .n_in = 2,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
-    .keep = WMI_KEEP_OUT,
-    .flags = WMI_OP_WRITES_FRESH,
-};
+DEFINE_OP(lower, .n_in = 2, .infer = infer, .forward = forward, .backward = backward,
+          .keep = WMI_KEEP_OUT, .flags = WMI_OP_WRITES_FRESH);

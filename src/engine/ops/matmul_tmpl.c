@@ -228,6 +228,5 @@ static wm_status infer(wmi_node *nd, wm_error *err)
     return wmi_infer_set(nd, 3, (const int64_t[]){a->rank == 3 ? a->dim[0] : b->dim[0], n, p}, err);
 }
 
-extern const wmi_op_def OPNAME(matmul);
-const wmi_op_def OPNAME(matmul) = {
-    "matmul", 2, infer, forward, backward, .keeps = keeps, .flags = WMI_OP_WRITES_FRESH};
+DEFINE_OP(matmul, .n_in = 2, .infer = infer, .forward = forward, .backward = backward,
+          .keeps = keeps, .flags = WMI_OP_WRITES_FRESH);

@@ -133,16 +133,6 @@ static wm_status infer(wmi_node *nd, wm_error *err)
     return wmi_infer_set(nd, 0, NULL, err);
 }
 
-extern const wmi_op_def OPNAME(multinomial_loss);
-const wmi_op_def OPNAME(multinomial_loss) = {
-    "multinomial_loss",
-    -1,
-    infer,
-    forward,
-    backward,
-    .no_grad = 1u << 1 | 1u << 2,
-    .keeps = keeps,
-    .flags = WMI_OP_WRITES_FRESH,
-    .scratch = scratch,
-    .saved = saved,
-};
+DEFINE_OP(multinomial_loss, .n_in = -1, .infer = infer, .forward = forward, .backward = backward,
+          .no_grad = 1u << 1 | 1u << 2, .keeps = keeps, .flags = WMI_OP_WRITES_FRESH,
+          .scratch = scratch, .saved = saved);

@@ -143,14 +143,5 @@ static size_t saved(const wmi_node *nd)
     return ((const wmi_pool_attr *)nd->attr)->max ? (size_t)nd->n * sizeof(uint16_t) : 0;
 }
 
-extern const wmi_op_def OPNAME(pool2d);
-
-const wmi_op_def OPNAME(pool2d) = {
-    .name = "pool2d",
-    .n_in = 1,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
-    .flags = WMI_OP_WRITES_FRESH,
-    .saved = saved,
-};
+DEFINE_OP(pool2d, .n_in = 1, .infer = infer, .forward = forward, .backward = backward,
+          .flags = WMI_OP_WRITES_FRESH, .saved = saved);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "engine/infer.h"
+#include "engine/kernels/gemm.h"
 #include "engine/ops.h"
-#include "engine/ops/gemm.h"
 
 enum {
     ROWS = 48,                     /* of X that a task takes at a time */
@@ -374,15 +374,6 @@ static size_t saved(const wmi_node *nd)
     return saves_y(nd) ? (size_t)(z.m * z.n * z.d) * sizeof(real) : 0;
 }
 
-extern const wmi_op_def OPNAME(quadratic);
-const wmi_op_def OPNAME(quadratic) = {
-    "quadratic",
-    2,
-    infer,
-    forward,
-    backward,
-    .keep = WMI_KEEP_IN(0) | WMI_KEEP_IN(1),
-    .flags = WMI_OP_WRITES_FRESH,
-    .scratch = scratch,
-    .saved = saved,
-};
+DEFINE_OP(quadratic, .n_in = 2, .infer = infer, .forward = forward, .backward = backward,
+          .keep = WMI_KEEP_IN(0) | WMI_KEEP_IN(1), .flags = WMI_OP_WRITES_FRESH, .scratch = scratch,
+          .saved = saved);

@@ -195,26 +195,29 @@ static wm_status slice_infer(wmi_node *nd, wm_error *err)
     return wmi_infer_set(nd, y.rank, y.dim, err);
 }
 
-static void slice_forward(const wmi_node *nd)
+/* Between the slice and its place in the input. Going back adds: the rest of dx gets nothing, and
+ * the engine has zeroed it where it is fresh. */
+static void slice_move(const wmi_node *nd, const real *from, real *to, bool back)
 {
     const wmi_slice_attr *at = nd->attr;
     const runs r = runs_of(&nd->shape, at->axis);
-    const int64_t step = nd->in[0]->shape.dim[at->axis] * r.inner;
+    const int64_t step = nd->in[0]->shape.dim[at->axis] * r.inner, first = at->start * r.inner;
     const int64_t n = nd->shape.dim[at->axis] * r.inner;
-    move_runs(nd, r.outer, n, (const real *)nd->in[0]->val + at->start * r.inner, step, nd->val, n,
-              false);
+    if (back)
+        move_runs(nd, r.outer, n, from, n, to + first, step, true);
+    else
+        move_runs(nd, r.outer, n, from + first, step, to, n, false);
 }
 
-/* The rest of dx gets nothing: the engine has zeroed it where it is fresh. */
+static void slice_forward(const wmi_node *nd)
+{
+    slice_move(nd, nd->in[0]->val, nd->val, false);
+}
+
 static void slice_backward(const wmi_node *nd)
 {
-    const wmi_slice_attr *at = nd->attr;
-    const runs r = runs_of(&nd->shape, at->axis);
-    const int64_t step = nd->in[0]->shape.dim[at->axis] * r.inner;
-    const int64_t n = nd->shape.dim[at->axis] * r.inner;
     if (nd->in[0]->grad)
-        move_runs(nd, r.outer, n, nd->grad, n, (real *)nd->in[0]->grad + at->start * r.inner, step,
-                  true);
+        slice_move(nd, nd->grad, nd->in[0]->grad, true);
 }
 
 static wm_status concat_infer(wmi_node *nd, wm_error *err)
@@ -236,32 +239,33 @@ static wm_status concat_infer(wmi_node *nd, wm_error *err)
     return wmi_infer_set(nd, y.rank, y.dim, err);
 }
 
-static void concat_forward(const wmi_node *nd)
+/* Between the inputs and their places in the output. */
+static void concat_move(const wmi_node *nd, bool back)
 {
     const int axis = ((const wmi_concat_attr *)nd->attr)->axis;
     const runs r = runs_of(&nd->shape, axis);
     const int64_t step = nd->shape.dim[axis] * r.inner;
     int64_t at = 0;
     for (int k = 0; k < nd->n_in; k++) {
-        const int64_t n = nd->in[k]->shape.dim[axis] * r.inner;
-        move_runs(nd, r.outer, n, nd->in[k]->val, n, (real *)nd->val + at, step, false);
+        const wmi_node *in = nd->in[k];
+        const int64_t n = in->shape.dim[axis] * r.inner;
+        if (!back)
+            move_runs(nd, r.outer, n, in->val, n, (real *)nd->val + at, step, false);
+        else if (in->grad)
+            move_runs(nd, r.outer, n, (const real *)nd->grad + at, step, in->grad, n,
+                      !(nd->fresh >> k & 1u));
         at += n;
     }
 }
 
+static void concat_forward(const wmi_node *nd)
+{
+    concat_move(nd, false);
+}
+
 static void concat_backward(const wmi_node *nd)
 {
-    const int axis = ((const wmi_concat_attr *)nd->attr)->axis;
-    const runs r = runs_of(&nd->shape, axis);
-    const int64_t step = nd->shape.dim[axis] * r.inner;
-    int64_t at = 0;
-    for (int k = 0; k < nd->n_in; k++) {
-        const int64_t n = nd->in[k]->shape.dim[axis] * r.inner;
-        if (nd->in[k]->grad)
-            move_runs(nd, r.outer, n, (const real *)nd->grad + at, step, nd->in[k]->grad, n,
-                      !(nd->fresh >> k & 1u));
-        at += n;
-    }
+    concat_move(nd, true);
 }
 
 /* ---- gather ---- */
@@ -390,54 +394,15 @@ static void unsqueeze_backward(const wmi_node *nd)
         exchange(nd, &nd->in[0]->shape, nd->grad, nd->in[0]->grad, true, !(nd->fresh & 1u));
 }
 
-extern const wmi_op_def OPNAME(permute), OPNAME(slice), OPNAME(concat), OPNAME(gather),
-    OPNAME(squeeze2x2), OPNAME(unsqueeze2x2);
-
-const wmi_op_def OPNAME(permute) = {
-    .name = "permute",
-    .n_in = 1,
-    .infer = permute_infer,
-    .forward = permute_forward,
-    .backward = permute_backward,
-    .flags = WMI_OP_WRITES_FRESH,
-};
-const wmi_op_def OPNAME(slice) = {
-    .name = "slice",
-    .n_in = 1,
-    .infer = slice_infer,
-    .forward = slice_forward,
-    .backward = slice_backward,
-};
-const wmi_op_def OPNAME(concat) = {
-    .name = "concat",
-    .n_in = -1,
-    .infer = concat_infer,
-    .forward = concat_forward,
-    .backward = concat_backward,
-    .flags = WMI_OP_WRITES_FRESH,
-};
-const wmi_op_def OPNAME(gather) = {
-    .name = "gather",
-    .n_in = 2,
-    .infer = gather_infer,
-    .forward = gather_forward,
-    .backward = gather_backward,
-    .keep = WMI_KEEP_IN(1),
-    .no_grad = 1u << 1,
-};
-const wmi_op_def OPNAME(squeeze2x2) = {
-    .name = "squeeze2x2",
-    .n_in = 1,
-    .infer = squeeze_infer,
-    .forward = squeeze_forward,
-    .backward = squeeze_backward,
-    .flags = WMI_OP_WRITES_FRESH,
-};
-const wmi_op_def OPNAME(unsqueeze2x2) = {
-    .name = "unsqueeze2x2",
-    .n_in = 1,
-    .infer = unsqueeze_infer,
-    .forward = unsqueeze_forward,
-    .backward = unsqueeze_backward,
-    .flags = WMI_OP_WRITES_FRESH,
-};
+DEFINE_OP(permute, .n_in = 1, .infer = permute_infer, .forward = permute_forward,
+          .backward = permute_backward, .flags = WMI_OP_WRITES_FRESH);
+DEFINE_OP(slice, .n_in = 1, .infer = slice_infer, .forward = slice_forward,
+          .backward = slice_backward);
+DEFINE_OP(concat, .n_in = -1, .infer = concat_infer, .forward = concat_forward,
+          .backward = concat_backward, .flags = WMI_OP_WRITES_FRESH);
+DEFINE_OP(gather, .n_in = 2, .infer = gather_infer, .forward = gather_forward,
+          .backward = gather_backward, .keep = WMI_KEEP_IN(1), .no_grad = 1u << 1);
+DEFINE_OP(squeeze2x2, .n_in = 1, .infer = squeeze_infer, .forward = squeeze_forward,
+          .backward = squeeze_backward, .flags = WMI_OP_WRITES_FRESH);
+DEFINE_OP(unsqueeze2x2, .n_in = 1, .infer = unsqueeze_infer, .forward = unsqueeze_forward,
+          .backward = unsqueeze_backward, .flags = WMI_OP_WRITES_FRESH);

@@ -4,7 +4,7 @@
 
 #include "engine/infer.h"
 #include "engine/ops.h"
-#include "engine/ops/walk.h"
+#include "engine/ops/sweep.h"
 #include "engine/real.h"
 
 /* ---- sum ---- */
@@ -23,8 +23,8 @@ static wm_status sum_infer(wmi_node *nd, wm_error *err)
     return wmi_infer_set(nd, rank, dim, err);
 }
 
-/* The walk through x with y as operand 0: y's shape with the summed axes back as 1. */
-static walk sum_walk(const wmi_node *nd)
+/* The sweep through x with y as operand 0: y's shape with the summed axes back as 1. */
+static sweep sum_sweep(const wmi_node *nd)
 {
     const wmi_shape *x = &nd->in[0]->shape;
     const unsigned axes = ((const wmi_sum_attr *)nd->attr)->axes;
@@ -32,12 +32,12 @@ static walk sum_walk(const wmi_node *nd)
     for (int i = 0; i < x->rank; i++)
         if (axes >> i & 1u)
             y.dim[i] = 1;
-    return walk_make(x, &y, x);
+    return sweep_make(x, &y, x);
 }
 
 static void sum_forward(const wmi_node *nd)
 {
-    const walk w = sum_walk(nd);
+    const sweep w = sum_sweep(nd);
     fold(&(fold_job){.w = &w,
                      .term = FOLD_X,
                      .x = nd->in[0]->val,
@@ -49,7 +49,7 @@ static void sum_forward(const wmi_node *nd)
 
 static size_t sum_scratch(const wmi_node *nd, wmi_phase phase)
 {
-    const walk w = sum_walk(nd);
+    const sweep w = sum_sweep(nd);
     return phase == WMI_FORWARD ? fold_scratch(&w) : 0;
 }
 
@@ -57,7 +57,7 @@ static size_t sum_scratch(const wmi_node *nd, wmi_phase phase)
 static void sum_backward(const wmi_node *nd)
 {
     enum { BLOCK = 4096 };
-    const walk w = sum_walk(nd);
+    const sweep w = sum_sweep(nd);
     const int64_t total = nd->in[0]->n, len = w.dim[w.rank - 1], step = w.stride[0][w.rank - 1];
     const int64_t blocks = (total + BLOCK - 1) / BLOCK;
     const bool fresh = nd->fresh & 1u;
@@ -70,7 +70,7 @@ static void sum_backward(const wmi_node *nd)
         const int64_t end = (k + 1) * BLOCK < total ? (k + 1) * BLOCK : total;
         for (int64_t i = k * BLOCK; i < end;) {
             const int64_t col = i % len, n = end - i < len - col ? end - i : len - col;
-            const real *restrict g = dy + walk_row(&w, 0, i / len) + col * step;
+            const real *restrict g = dy + sweep_row(&w, 0, i / len) + col * step;
             real *restrict d = dx + i;
             if (step) {
                 for (int64_t j = 0; j < n; j++)
@@ -135,23 +135,8 @@ static void logsumexp_backward(const wmi_node *nd)
     }
 }
 
-extern const wmi_op_def OPNAME(sum), OPNAME(logsumexp);
-
-const wmi_op_def OPNAME(sum) = {
-    .name = "sum",
-    .n_in = 1,
-    .infer = sum_infer,
-    .forward = sum_forward,
-    .backward = sum_backward,
-    .flags = WMI_OP_WRITES_FRESH,
-    .scratch = sum_scratch,
-};
-const wmi_op_def OPNAME(logsumexp) = {
-    .name = "logsumexp",
-    .n_in = 1,
-    .infer = logsumexp_infer,
-    .forward = logsumexp_forward,
-    .backward = logsumexp_backward,
-    .keep = WMI_KEEP_IN(0) | WMI_KEEP_OUT,
-    .flags = WMI_OP_WRITES_FRESH,
-};
+DEFINE_OP(sum, .n_in = 1, .infer = sum_infer, .forward = sum_forward, .backward = sum_backward,
+          .flags = WMI_OP_WRITES_FRESH, .scratch = sum_scratch);
+DEFINE_OP(logsumexp, .n_in = 1, .infer = logsumexp_infer, .forward = logsumexp_forward,
+          .backward = logsumexp_backward, .keep = WMI_KEEP_IN(0) | WMI_KEEP_OUT,
+          .flags = WMI_OP_WRITES_FRESH);

@@ -379,14 +379,5 @@ static void backward(const wmi_node *nd)
     }
 }
 
-extern const wmi_op_def OPNAME(rq_coupling);
-
-const wmi_op_def OPNAME(rq_coupling) = {
-    .name = "rq_coupling",
-    .n_in = 2,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
-    .keep = WMI_KEEP_IN(0) | WMI_KEEP_IN(1),
-    .flags = WMI_OP_WRITES_FRESH,
-};
+DEFINE_OP(rq_coupling, .n_in = 2, .infer = infer, .forward = forward, .backward = backward,
+          .keep = WMI_KEEP_IN(0) | WMI_KEEP_IN(1), .flags = WMI_OP_WRITES_FRESH);

@@ -202,15 +202,5 @@ static wm_status infer(wmi_node *nd, wm_error *err)
     return wmi_infer_set(nd, out.rank, out.dim, err);
 }
 
-extern const wmi_op_def OPNAME(rq_knots);
-
-const wmi_op_def OPNAME(rq_knots) = {
-    .name = "rq_knots",
-    .n_in = 1,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
-    .keep = WMI_KEEP_OUT,
-    .flags = WMI_OP_WRITES_FRESH,
-    .scratch = scratch,
-};
+DEFINE_OP(rq_knots, .n_in = 1, .infer = infer, .forward = forward, .backward = backward,
+          .keep = WMI_KEEP_OUT, .flags = WMI_OP_WRITES_FRESH, .scratch = scratch);

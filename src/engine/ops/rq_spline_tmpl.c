@@ -360,14 +360,5 @@ static wm_status infer(wmi_node *nd, wm_error *err)
     return wmi_infer_set(nd, x->rank + 1, dim, err);
 }
 
-extern const wmi_op_def OPNAME(rq_spline);
-
-const wmi_op_def OPNAME(rq_spline) = {
-    .name = "rq_spline",
-    .n_in = 2,
-    .infer = infer,
-    .forward = forward,
-    .backward = backward,
-    .keep = WMI_KEEP_IN(0) | WMI_KEEP_IN(1),
-    .flags = WMI_OP_WRITES_FRESH,
-};
+DEFINE_OP(rq_spline, .n_in = 2, .infer = infer, .forward = forward, .backward = backward,
+          .keep = WMI_KEEP_IN(0) | WMI_KEEP_IN(1), .flags = WMI_OP_WRITES_FRESH);

@@ -322,14 +322,6 @@ static size_t scratch(const wmi_node *nd, wmi_phase phase)
                : 0;
 }
 
-extern const wmi_op_def OPNAME(scale_shift);
-const wmi_op_def OPNAME(scale_shift) = {
-    "scale_shift",
-    -1,
-    infer,
-    forward,
-    backward,
-    .keeps = keeps,
-    .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE | WMI_OP_INPLACE_GRAD,
-    .scratch = scratch,
-};
+DEFINE_OP(scale_shift, .n_in = -1, .infer = infer, .forward = forward, .backward = backward,
+          .keeps = keeps, .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE | WMI_OP_INPLACE_GRAD,
+          .scratch = scratch);

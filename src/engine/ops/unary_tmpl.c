@@ -1,6 +1,6 @@
 /* unary_tmpl.c - functions of one number, elementwise.
- * All but log find their derivative in the output, so that forward can run in place and the input
- * dies early; all write gradients in place too. Loops therefore carry no restrict: x and y, or dx
+ * They find their derivative in the output, so that forward can run in place and the input dies
+ * early; gradients are written in place too. Loops therefore carry no restrict: x and y, or dx
  * and dy, may be the same array, and `simd` tells the compiler that no other overlap exists. */
 #include <math.h>
 
@@ -74,54 +74,6 @@ static void leaky_backward(const wmi_node *nd)
         dx[i] = (fresh ? R(0.0) : dx[i]) + (y[i] > 0 ? R(1.0) : slope) * dy[i];
 }
 
-/* ---- tanh ---- */
-
-static void tanh_forward(const wmi_node *nd)
-{
-    const real *x = nd->in[0]->val; /* (n) */
-    real *y = nd->val;              /* (n) */
-#pragma omp parallel for schedule(static) num_threads(nd->run->threads) if (nd->n >= WMI_OMP_MIN)
-    for (int64_t i = 0; i < nd->n; i++)
-        y[i] = tanh(x[i]);
-}
-
-static void tanh_backward(const wmi_node *nd)
-{
-    const bool fresh = nd->fresh & 1u;
-    const real *y = nd->val, *dy = nd->grad; /* (n), (n) */
-    real *dx = nd->in[0]->grad;              /* (n) or NULL */
-    if (!dx)
-        return;
-#pragma omp parallel for simd schedule(static)                                                     \
-    num_threads(nd->run->threads) if (nd->n >= WMI_OMP_MIN)
-    for (int64_t i = 0; i < nd->n; i++)
-        dx[i] = (fresh ? R(0.0) : dx[i]) + dy[i] * ((R(1.0) - y[i]) * (R(1.0) + y[i]));
-}
-
-/* ---- log(1 + exp(x)), with exp() only of numbers that are not positive ---- */
-
-static void softplus_forward(const wmi_node *nd)
-{
-    const real *x = nd->in[0]->val; /* (n) */
-    real *y = nd->val;              /* (n) */
-#pragma omp parallel for schedule(static) num_threads(nd->run->threads) if (nd->n >= WMI_OMP_MIN)
-    for (int64_t i = 0; i < nd->n; i++)
-        y[i] = (x[i] > 0 ? x[i] : R(0.0)) + log1p(exp(-fabs(x[i])));
-}
-
-/* sigmoid(x) = 1 - exp(-y), which expm1 gives to full relative precision in both tails. */
-static void softplus_backward(const wmi_node *nd)
-{
-    const bool fresh = nd->fresh & 1u;
-    const real *y = nd->val, *dy = nd->grad; /* (n), (n) */
-    real *dx = nd->in[0]->grad;              /* (n) or NULL */
-    if (!dx)
-        return;
-#pragma omp parallel for schedule(static) num_threads(nd->run->threads) if (nd->n >= WMI_OMP_MIN)
-    for (int64_t i = 0; i < nd->n; i++)
-        dx[i] = (fresh ? R(0.0) : dx[i]) - dy[i] * expm1(-y[i]);
-}
-
 /* ---- exp ---- */
 
 static void exp_forward(const wmi_node *nd)
@@ -146,83 +98,9 @@ static void exp_backward(const wmi_node *nd)
         dx[i] = (fresh ? R(0.0) : dx[i]) + dy[i] * y[i];
 }
 
-/* ---- log ---- */
-
-static void log_forward(const wmi_node *nd)
-{
-    const real *x = nd->in[0]->val; /* (n) */
-    real *y = nd->val;              /* (n) */
-#pragma omp parallel for schedule(static) num_threads(nd->run->threads) if (nd->n >= WMI_OMP_MIN)
-    for (int64_t i = 0; i < nd->n; i++)
-        y[i] = log(x[i]);
-}
-
-static void log_backward(const wmi_node *nd)
-{
-    const bool fresh = nd->fresh & 1u;
-    const real *x = nd->in[0]->val, *dy = nd->grad; /* (n), (n) */
-    real *dx = nd->in[0]->grad;                     /* (n) or NULL */
-    if (!dx)
-        return;
-#pragma omp parallel for simd schedule(static)                                                     \
-    num_threads(nd->run->threads) if (nd->n >= WMI_OMP_MIN)
-    for (int64_t i = 0; i < nd->n; i++)
-        dx[i] = (fresh ? R(0.0) : dx[i]) + dy[i] / x[i];
-}
-
-extern const wmi_op_def OPNAME(affine), OPNAME(leaky_relu), OPNAME(tanh), OPNAME(softplus),
-    OPNAME(exp), OPNAME(log);
-
-const wmi_op_def OPNAME(affine) = {
-    .name = "affine",
-    .n_in = 1,
-    .infer = wmi_infer_same,
-    .forward = affine_forward,
-    .backward = affine_backward,
-    .flags = ELEMENTWISE_FLAGS,
-};
-const wmi_op_def OPNAME(leaky_relu) = {
-    .name = "leaky_relu",
-    .n_in = 1,
-    .infer = leaky_infer,
-    .forward = leaky_forward,
-    .backward = leaky_backward,
-    .keep = WMI_KEEP_OUT,
-    .flags = ELEMENTWISE_FLAGS,
-};
-const wmi_op_def OPNAME(tanh) = {
-    .name = "tanh",
-    .n_in = 1,
-    .infer = wmi_infer_same,
-    .forward = tanh_forward,
-    .backward = tanh_backward,
-    .keep = WMI_KEEP_OUT,
-    .flags = ELEMENTWISE_FLAGS,
-};
-const wmi_op_def OPNAME(softplus) = {
-    .name = "softplus",
-    .n_in = 1,
-    .infer = wmi_infer_same,
-    .forward = softplus_forward,
-    .backward = softplus_backward,
-    .keep = WMI_KEEP_OUT,
-    .flags = ELEMENTWISE_FLAGS,
-};
-const wmi_op_def OPNAME(exp) = {
-    .name = "exp",
-    .n_in = 1,
-    .infer = wmi_infer_same,
-    .forward = exp_forward,
-    .backward = exp_backward,
-    .keep = WMI_KEEP_OUT,
-    .flags = ELEMENTWISE_FLAGS,
-};
-const wmi_op_def OPNAME(log) = {
-    .name = "log",
-    .n_in = 1,
-    .infer = wmi_infer_same,
-    .forward = log_forward,
-    .backward = log_backward,
-    .keep = WMI_KEEP_IN(0),
-    .flags = ELEMENTWISE_FLAGS,
-};
+DEFINE_OP(affine, .n_in = 1, .infer = wmi_infer_same, .forward = affine_forward,
+          .backward = affine_backward, .flags = ELEMENTWISE_FLAGS);
+DEFINE_OP(leaky_relu, .n_in = 1, .infer = leaky_infer, .forward = leaky_forward,
+          .backward = leaky_backward, .keep = WMI_KEEP_OUT, .flags = ELEMENTWISE_FLAGS);
+DEFINE_OP(exp, .n_in = 1, .infer = wmi_infer_same, .forward = exp_forward, .backward = exp_backward,
+          .keep = WMI_KEEP_OUT, .flags = ELEMENTWISE_FLAGS);

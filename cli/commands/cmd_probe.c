@@ -1,0 +1,353 @@
+/* cmd_probe.c - `waymark probe FEATURES LABELS`: how much of the labels a linear classifier reads
+ * off the features. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/estimate.h"
+#include "frame/commands.h"
+#include "waymark/generators.h"
+#include "waymark/probe.h"
+#include "waymark/waymarks.h"
+
+typedef struct probe_opts {
+    wm_probe_opts fit;
+    double held_out;
+    read_flags read;
+} probe_opts;
+
+#define OPTS probe_opts
+
+static const opt_row rows[] = {
+    REAL(held_out, "held-out", "SHARE", 0, 0.9,
+         "of the rows, drawn by the seed, that judge it where no test files are given",
+         .above = true),
+    REAL(fit.ridge, "ridge", "R", 0, 1e12,
+         "penalty R/2 |W|^2 beside the mean loss, on standardised features"),
+    INTEGER(fit.iterations, "iterations", "N", 1, 1e9,
+            "of L-BFGS at most, for each column of labels"),
+    REAL(fit.decrease, "decrease", "X", 0, 1,
+         "a column is done when an iteration lowers its loss by less"),
+    ROWS(read, read_file_options),
+    {0},
+};
+
+static void defaults(void *opts)
+{
+    ((probe_opts *)opts)->held_out = 0.2;
+    wm_probe_opts_init(&((probe_opts *)opts)->fit);
+}
+
+/* Features and labels of some rows; the labels are levels of the schema. */
+typedef struct part {
+    int64_t n, dim, columns;
+    float *x;        /* (n, dim) */
+    int32_t *labels; /* (n, columns) */
+} part;
+
+static void free_part(part *p)
+{
+    free(p->x);
+    free(p->labels);
+}
+
+static wm_status make_part(part *p, int64_t n, int64_t dim, int64_t columns)
+{
+    *p = (part){.n = n,
+                .dim = dim,
+                .columns = columns,
+                .x = malloc(sizeof *p->x * (size_t)(n * dim)),
+                .labels = malloc(sizeof *p->labels * (size_t)(n * columns))};
+    return p->x && p->labels ? WM_OK : WM_ENOMEM;
+}
+
+static wm_status read_part(part *p, const char *features, const char *labels, wm_schema *of_x,
+                           wm_schema *of_y, const cli_call *call, wm_error *err)
+{
+    const read_flags *f = &((const probe_opts *)call->opts)->read;
+    wm_read_opts read = pair_read_opts(f, call->sink);
+    wm_data *x = NULL, *y = NULL;
+    wm_status st;
+
+    read.continuous = "all";
+    if ((st = wm_data_read(&x, features, of_x, &read, err)))
+        goto done;
+    read.continuous = NULL;
+    read.categorical = "all";
+    if ((st = wm_data_read(&y, labels, of_y, &read, err)) ||
+        (st = drop_pairs(x, y, f, call->sink, err)))
+        goto done;
+    if (wm_data_count(x) != wm_data_count(y)) {
+        st = opt_fail(
+            err, "%.90s has %" PRId64 " rows and %.90s has %" PRId64 ": every row needs its labels",
+            features, wm_data_count(x), labels, wm_data_count(y));
+        goto done;
+    }
+    if ((st = make_part(p, wm_data_count(x), wm_data_dim(x), wm_data_dim(y))))
+        goto done;
+    for (int64_t i = 0; i < p->n * p->dim; i++)
+        p->x[i] = (float)wm_data_rows(x)[i];
+    for (int64_t i = 0; i < p->n * p->columns; i++)
+        p->labels[i] = (int32_t)wm_data_rows(y)[i];
+done:
+    wm_data_free(x);
+    wm_data_free(y);
+    return st;
+}
+
+/* Cuts rows off `all`, in the order of the seed, for judging. */
+static wm_status split(part *train, part *test, const part *all, double share, uint64_t seed,
+                       wm_error *err)
+{
+    const int64_t n_test = llround(share * (double)all->n), n_train = all->n - n_test;
+    int64_t *order;
+    wm_status st;
+
+    if (n_test < 1 || n_train < 2)
+        return opt_fail(err, "%" PRId64 " rows are too few to hold %g of them out", all->n, share);
+    if ((st = make_part(train, n_train, all->dim, all->columns)) ||
+        (st = make_part(test, n_test, all->dim, all->columns)))
+        return st;
+    if (!(order = malloc(sizeof *order * (size_t)all->n)))
+        return WM_ENOMEM;
+    wm_pairing_draw(seed, 0, all->n, 1, all->n, order, NULL);
+    for (int64_t i = 0; i < all->n; i++) {
+        part *to = i < n_train ? train : test;
+        const int64_t at = i < n_train ? i : i - n_train;
+
+        memcpy(to->x + at * all->dim, all->x + order[i] * all->dim,
+               (size_t)all->dim * sizeof *to->x);
+        memcpy(to->labels + at * all->columns, all->labels + order[i] * all->columns,
+               (size_t)all->columns * sizeof *to->labels);
+    }
+    free(order);
+    return WM_OK;
+}
+
+/* ---- results ---- */
+
+typedef struct result {
+    const wm_probe *probe;
+    const wm_schema *labels;
+    int64_t columns, n_train, n_test;
+    wm_share *accuracy; /* (columns) */
+    wm_share mean;
+    int64_t **confusion; /* (columns) of (classes, classes) */
+} result;
+
+static wm_status alloc_result(result *r)
+{
+    r->accuracy = calloc((size_t)r->columns, sizeof *r->accuracy);
+    r->confusion = calloc((size_t)r->columns, sizeof *r->confusion);
+    if (!r->accuracy || !r->confusion)
+        return WM_ENOMEM;
+    for (int64_t c = 0; c < r->columns; c++) {
+        const size_t k = (size_t)wm_probe_get(r->probe, c).classes;
+
+        if (!(r->confusion[c] = calloc(k * k, sizeof **r->confusion)))
+            return WM_ENOMEM;
+    }
+    return WM_OK;
+}
+
+static void free_result(result *r)
+{
+    for (int64_t c = 0; r->confusion && c < r->columns; c++)
+        free(r->confusion[c]);
+    free(r->confusion);
+    free(r->accuracy);
+}
+
+static void put_share(wm_summary *s, const char *key, wm_share x)
+{
+    char name[64];
+
+    wm_summary_real(s, key, x.value);
+    snprintf(name, sizeof name, "%s_ci95", key);
+    wm_summary_reals(s, name, (const double[]){x.lo, x.hi}, 2);
+}
+
+static void add_summary(wm_summary *s, const result *r, const part *train)
+{
+    WM_PUT(s, WM_INTEGER("n_train", r->n_train), WM_INTEGER("n_test", r->n_test),
+           WM_INTEGER("features", train->dim));
+    put_share(s, "accuracy", r->mean);
+    for (int64_t c = 0; c < r->columns; c++) {
+        const wm_probe_column p = wm_probe_get(r->probe, c);
+        wm_summary *row = wm_summary_row(s, "columns");
+        char name[96];
+
+        wm_summary_text(row, "labels", wm_schema_describe(r->labels, c, name, sizeof name));
+        wm_summary_integer(row, "classes", p.classes);
+        put_share(row, "accuracy", r->accuracy[c]);
+        WM_PUT(row, WM_REAL("train_loss", p.loss), WM_INTEGER("iterations", p.iterations),
+               WM_BOOL("converged", p.converged));
+        for (int64_t a = 0; a < p.classes; a++) {
+            wm_summary *of = wm_summary_row(row, "confusion");
+
+            wm_summary_text(of, "is", wm_schema_level(r->labels, c, a));
+            wm_summary_integers(of, "said", r->confusion[c] + a * p.classes, p.classes);
+        }
+    }
+}
+
+static wm_status print_result(const result *r, wm_error *err)
+{
+    char title[96];
+    wm_text_table *t = NULL;
+    wm_status st;
+
+    snprintf(title, sizeof title, "Accuracy on %" PRId64 " test rows, fitted to %" PRId64,
+             r->n_test, r->n_train);
+    if ((st = wm_text_table_new(&t, title, err)))
+        return st;
+    wm_text_table_columns(t, "<labels|classes|accuracy %|95 % interval");
+    for (int64_t c = 0; c <= r->columns; c++) {
+        const bool all = c == r->columns;
+        const wm_share a = all ? r->mean : r->accuracy[c];
+        char text[96];
+
+        if (all && r->columns == 1)
+            break;
+        if (all)
+            wm_text_table_rule(t);
+        wm_text_table_text(t, all ? "mean" : wm_schema_describe(r->labels, c, text, sizeof text));
+        if (all)
+            wm_text_table_text(t, "");
+        else
+            wm_text_table_integer(t, wm_probe_get(r->probe, c).classes);
+        wm_text_table_real(t, 100 * a.value, 2);
+        snprintf(text, sizeof text, "%.2f to %.2f", 100 * a.lo, 100 * a.hi);
+        wm_text_table_text(t, text);
+    }
+    return wm_text_table_finish(t, stdout, err);
+}
+
+/* Counts by true class (rows) and predicted class (columns), where they are few enough to read. */
+static wm_status print_confusion(const result *r, wm_error *err)
+{
+    enum { MOST_SHOWN = 12 };
+    const int64_t k = wm_probe_get(r->probe, 0).classes;
+    wm_text_table *t = NULL;
+    wm_status st;
+
+    if (r->columns > 1 || k > MOST_SHOWN)
+        return WM_OK;
+    if ((st = wm_text_table_new(&t, "Rows of each class, and what was said of them", err)))
+        return st;
+    wm_text_table_column(t, "class", WM_ALIGN_LEFT);
+    for (int64_t b = 0; b < k; b++)
+        wm_text_table_column(t, wm_schema_level(r->labels, 0, b), WM_ALIGN_RIGHT);
+    for (int64_t a = 0; a < k; a++) {
+        wm_text_table_text(t, wm_schema_level(r->labels, 0, a));
+        for (int64_t b = 0; b < k; b++)
+            wm_text_table_integer(t, r->confusion[0][a * k + b]);
+    }
+    return wm_text_table_finish(t, stdout, err);
+}
+
+/* Classes that the labels of the fit have; a test file must not bring others. */
+static wm_status count_levels(int64_t *classes, const wm_schema *s, cli_call *call, wm_error *err)
+{
+    for (int64_t c = 0; c < wm_schema_dim(s); c++) {
+        char name[96];
+
+        classes[c] = wm_schema_levels(s, c);
+        if (classes[c] < 2)
+            return opt_fail(err, "%.120s: %s has one label only: nothing is to be told apart",
+                            call->args[1], wm_schema_describe(s, c, name, sizeof name));
+    }
+    return WM_OK;
+}
+
+static wm_status check_levels(const int64_t *classes, const wm_schema *s, cli_call *call,
+                              wm_error *err)
+{
+    for (int64_t c = 0; c < wm_schema_dim(s); c++) {
+        char name[96];
+
+        if (wm_schema_levels(s, c) > classes[c])
+            return opt_fail(err, "%.80s: %s has the label '%.40s', which %.60s has not",
+                            call->args[3], wm_schema_describe(s, c, name, sizeof name),
+                            wm_schema_level(s, c, classes[c]), call->args[1]);
+    }
+    return WM_OK;
+}
+
+static wm_status run(cli_call *call, wm_error *err)
+{
+    probe_opts *opts = call->opts;
+    part all = {0}, train = {0}, test = {0};
+    wm_schema *of_x = NULL, *of_y = NULL;
+    int64_t *classes = NULL;
+    wm_probe *probe = NULL;
+    result r = {0};
+    wm_status st;
+
+    if (call->n_args == 3)
+        return cli_usage(call, err,
+                         "test features need their labels: FEATURES LABELS TEST_FEATURES "
+                         "TEST_LABELS");
+    opts->fit.control = cli_control(call);
+    if ((st = wm_schema_new(&of_x, err)) || (st = wm_schema_new(&of_y, err)) ||
+        (st = read_part(&all, call->args[0], call->args[1], of_x, of_y, call, err)))
+        goto done;
+    if (!(classes = calloc((size_t)all.columns + 1, sizeof *classes))) {
+        st = WM_ENOMEM;
+        goto done;
+    }
+    if ((st = count_levels(classes, of_y, call, err)))
+        goto done;
+    if (call->n_args == 4) {
+        train = all;
+        all = (part){0};
+        if ((st = read_part(&test, call->args[2], call->args[3], of_x, of_y, call, err)) ||
+            (st = check_levels(classes, of_y, call, err)))
+            goto done;
+    } else if ((st = split(&train, &test, &all, opts->held_out, (uint64_t)call->common->seed,
+                           err))) {
+        goto done;
+    }
+    if ((st = wm_probe_fit(&probe, train.n, train.dim, train.x, train.columns, train.labels,
+                           classes, &opts->fit, err)))
+        goto done;
+    r = (result){.probe = probe,
+                 .labels = of_y,
+                 .columns = train.columns,
+                 .n_train = train.n,
+                 .n_test = test.n};
+    if ((st = alloc_result(&r)) || (st = wm_probe_score(probe, test.n, test.x, test.labels,
+                                                        r.accuracy, &r.mean, r.confusion, err)))
+        goto done;
+    add_summary(call->summary, &r, &train);
+    if (cli_shows_tables(call) && !(st = print_result(&r, err)))
+        st = print_confusion(&r, err);
+done:
+    free_result(&r);
+    wm_probe_free(probe);
+    free(classes);
+    free_part(&all);
+    free_part(&train);
+    free_part(&test);
+    wm_schema_free(of_x);
+    wm_schema_free(of_y);
+    return st;
+}
+
+const cli_command cmd_probe = {
+    .name = "probe",
+    .about = "how much of some labels a linear classifier reads off features",
+    .arguments = "FEATURES LABELS [TEST_FEATURES TEST_LABELS]",
+    .details =
+        "Multinomial logistic regression by L-BFGS, for every column of LABELS one of its own. "
+        "Labels may be numbers or words. Without test files a share of the rows is held out. "
+        "Accuracy comes with Wilson's 95 % interval; --json has the confusion matrices.",
+    .examples = "waymark embed omniglot/tre-4.safetensors u.npy --divide 255 -o g.npy\n"
+                "waymark probe g.npy labels.npy\n"
+                "waymark probe g.npy labels.npy test_g.npy test_labels.npy --json",
+    .common = CLI_SEED | CLI_RUN,
+    CLI_OPTIONS(rows, probe_opts, defaults),
+    .run = run,
+};

@@ -1,0 +1,146 @@
+/* cmd_ratio.c - `waymark ratio P Q`: how two samples differ, and whether to believe it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "commands/estimate.h"
+#include "frame/commands.h"
+
+typedef struct ratio_opts {
+    const char *weights[2];
+    study_flags study;
+    read_flags read;
+} ratio_opts;
+
+#define OPTS ratio_opts
+
+static const opt_row rows[] = {
+    TEXT(weights[0], "p-weights", "FILE", "one weight for each row of P, not negative",
+         .unset = "all 1"),
+    TEXT(weights[1], "q-weights", "FILE", "likewise for Q", .unset = "all 1"),
+    ROWS(study, study_rows),
+    ROWS(read, read_table_options),
+    {0},
+};
+
+static void defaults(void *opts)
+{
+    study_flags_init(&((ratio_opts *)opts)->study);
+}
+
+/* What a run holds, to be freed together. */
+typedef struct ratio_run {
+    wm_schema *schema;
+    wm_data *table[2], *weights[2];
+    wm_study *study;
+} ratio_run;
+
+static void free_run(ratio_run *r)
+{
+    wm_study_free(r->study);
+    for (int t = 0; t < 2; t++) {
+        wm_data_free(r->weights[t]);
+        wm_data_free(r->table[t]);
+    }
+    wm_schema_free(r->schema);
+}
+
+/* A column of weights for the rows of a table. */
+static wm_status read_weights(ratio_run *r, int which, const char *path, wm_study_opts *o,
+                              wm_error *err)
+{
+    wm_schema *schema = NULL;
+    wm_read_opts read;
+    wm_status st;
+
+    if (!path)
+        return WM_OK;
+    wm_read_opts_init(&read);
+    read.continuous = "all";
+    if (!(st = wm_schema_new(&schema, err)))
+        st = wm_data_read(&r->weights[which], path, schema, &read, err);
+    wm_schema_free(schema);
+    if (st)
+        return st;
+    if (wm_data_dim(r->weights[which]) != 1 ||
+        wm_data_count(r->weights[which]) != wm_data_count(r->table[which]))
+        return WM_FAIL(err, WM_ESHAPE,
+                       "%.120s: %" PRId64 " rows of %" PRId64 " columns; one weight is needed for "
+                       "each of the %" PRId64 " rows of %s",
+                       path, wm_data_count(r->weights[which]), wm_data_dim(r->weights[which]),
+                       wm_data_count(r->table[which]), which ? "Q" : "P");
+    o->weights[which] = wm_data_rows(r->weights[which]);
+    return WM_OK;
+}
+
+static wm_status read_all(ratio_run *r, cli_call *call, wm_study_opts *o, wm_error *err)
+{
+    const ratio_opts *opts = call->opts;
+    const wm_read_opts read = read_opts(&opts->read, call->sink);
+    wm_status st;
+
+    if (strcmp(call->args[0], "-") == 0 && strcmp(call->args[1], "-") == 0)
+        return cli_usage(call, err, "P and Q cannot both be standard input");
+    if ((st = wm_schema_new(&r->schema, err)))
+        return st;
+    if ((st = wm_data_read_tables(r->table, call->args, 2, r->schema, &read, err)))
+        return st;
+    for (int t = 0; t < 2; t++)
+        if ((st = read_weights(r, t, opts->weights[t], o, err)))
+            return st;
+    return WM_OK;
+}
+
+static wm_status run(cli_call *call, wm_error *err)
+{
+    ratio_opts *opts = call->opts;
+    const double unit = units_per_nat(call);
+    ratio_run r = {0};
+    wm_metrics metrics;
+    wm_study_info info;
+    wm_status st;
+
+    if ((st = study_start(&opts->study, &metrics, call, err)) ||
+        (st = read_all(&r, call, &opts->study.fit, err)) ||
+        (st = wm_study_run(&r.study, r.table[0], r.table[1], r.schema, &opts->study.fit, err)) ||
+        (st = wm_metrics_done(&metrics, err)))
+        goto done;
+    wm_study_get_info(r.study, &info);
+    WM_PUT(call->summary, WM_INTEGER("n_p", info.n_p), WM_INTEGER("n_q", info.n_q),
+           WM_TEXT("objective", objective_names[opts->study.fit.objective]));
+    summary_estimate(call->summary, "kl_pq", &info.kl_pq, unit);
+    summary_estimate(call->summary, "kl_qp", &info.kl_qp, unit);
+    study_summary(call, r.study);
+    summary_columns(call, r.study);
+    if (cli_shows_tables(call)) {
+        print_estimate(call, "KL(p, q)", &info.kl_pq, "");
+        print_estimate(call, "KL(q, p)", &info.kl_qp, "");
+        printf("from %" PRId64 " rows of p and %" PRId64 " of q, %" PRId64 " column%s, %" PRId64
+               " folds\n\n",
+               info.n_p, info.n_q, info.dim, info.dim == 1 ? "" : "s", info.folds);
+        if ((st = print_columns(call, r.study, err)) || (st = study_tables(call, r.study, err)))
+            goto done;
+    }
+    if (!(st = study_save(call, r.study, err)) && !(st = cli_publish(call, err)))
+        st = study_figures(call, r.study, r.table[0], r.table[1], r.schema, err);
+done:
+    free_run(&r);
+    return st;
+}
+
+const cli_command cmd_ratio = {
+    .name = "ratio",
+    .about = "the log-ratio of two densities from samples: divergences, checks, a verdict",
+    .arguments = "P Q",
+    .details =
+        "P and Q are tables of samples: rows are samples, columns the same in both (npy, npz, CSV, "
+        "TSV, gzipped, IDX, safetensors; FILE:NAME names an array; - is stdin). Direction: log "
+        "p/q. With -o the model is kept, for `waymark apply`, with figures and a page.",
+    .examples = "waymark data shift -o shift\n"
+                "waymark ratio shift/p.npy shift/q.npy\n"
+                "waymark ratio before.csv after.csv -o run && xdg-open run/report.html\n"
+                "waymark ratio p.npy q.npy --model mlp --bridges 4 --json",
+    .common = CLI_ALL,
+    CLI_OPTIONS(rows, ratio_opts, defaults),
+    .run = run,
+};

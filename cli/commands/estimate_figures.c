@@ -1,0 +1,388 @@
+/* estimate_figures.c - the figures of a study: how hard the bridges are, what they say at every
+ * waymark, how log-ratios and weights are spread, which columns matter, and maps of small ratios.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/estimate.h"
+
+enum { BINS = 60, TAIL_POINTS = 120, MAP = 61, LINE = 201, TOP_COLUMNS = 20 };
+
+static wm_status out_of_memory(wm_error *err)
+{
+    return WM_FAIL(err, WM_ENOMEM, "out of memory for a figure");
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Log-ratios at the rows of p (0) or q (1) in rising order, (*n), for free(); NULL: no memory. */
+static double *sorted_log_ratios(const wm_study *study, int side, int64_t *n)
+{
+    const double *x = wm_study_log_ratios(study, side, n);
+    double *sorted = malloc((size_t)*n * sizeof *sorted);
+
+    if (sorted) {
+        memcpy(sorted, x, (size_t)*n * sizeof *x);
+        qsort(sorted, (size_t)*n, sizeof *sorted, ascending);
+    }
+    return sorted;
+}
+
+/* A figure with one panel, named by its title. */
+static wm_status start(wm_figure **f, wm_panel **panel, const char *name, const char *title,
+                       const char *x, const char *y, wm_error *err)
+{
+    wm_status st = wm_figure_new(f, name, title, err);
+
+    if (st)
+        return st;
+    *panel = wm_figure_panel(*f, NULL);
+    wm_panel_axes(*panel, x, y, 0);
+    return WM_OK;
+}
+
+/* Puts a finished figure into the folder. */
+static wm_status put(const cli_call *call, wm_figure *f, wm_error *err)
+{
+    wm_status st = wm_run_folder_figure(call->run, f, call->sink, err);
+
+    wm_figure_free(f);
+    return st;
+}
+
+static wm_status draw_bridges(const cli_call *call, const wm_study *study,
+                              const wm_study_info *info, wm_error *err)
+{
+    const int64_t m = info->bridges;
+    double *k = malloc((size_t)(3 * m) * sizeof *k), *loss, *accuracy;
+    wm_panel *panel;
+    wm_figure *f;
+    wm_status st;
+
+    if (!k)
+        return out_of_memory(err);
+    loss = k + m;
+    accuracy = loss + m;
+    for (int64_t i = 0; i < m; i++) {
+        wm_bridge b;
+
+        wm_study_get_bridge(study, i, &b);
+        k[i] = (double)i;
+        loss[i] = b.loss;
+        accuracy[i] = b.accuracy;
+    }
+    if ((st = wm_figure_new(&f, "bridges", "How hard each bridge is", err)))
+        goto done;
+    panel = wm_figure_panel(f, "Held-out logistic loss");
+    wm_panel_axes(panel, "bridge", "0: saturated, 1.386: chance", 0);
+    wm_panel_y_range(panel, 0, 1.5);
+    wm_panel_x_range(panel, -0.6, (double)m - 0.4);
+    wm_panel_y_line(panel, 2 * log(2), "chance");
+    wm_panel_y_line(panel, WM_CHASM_LOSS, "chasm");
+    WM_PLOT(panel, m, k, loss, "loss", .mark = WM_MARK_BARS);
+    panel = wm_figure_panel(f, "Accuracy of its classifier");
+    wm_panel_axes(panel, "bridge", "share of rows", 0);
+    wm_panel_y_range(panel, 0.4, 1);
+    wm_panel_x_range(panel, -0.6, (double)m - 0.4);
+    wm_panel_y_line(panel, 0.5, "chance");
+    WM_PLOT(panel, m, k, accuracy, "accuracy", .mark = WM_MARK_LINE_POINTS);
+    st = put(call, f, err);
+done:
+    free(k);
+    return st;
+}
+
+static wm_status draw_grid(const cli_call *call, const wm_study *study, const wm_study_info *info,
+                           wm_error *err)
+{
+    const int64_t m = info->bridges;
+    wm_panel *panel;
+    wm_figure *f;
+    wm_status st = start(&f, &panel, "grid", "Mean log-ratio of each bridge at each waymark",
+                         "waymark (0: p)", "bridge", err);
+
+    if (st)
+        return st;
+    wm_panel_y_range(panel, (double)m - 0.5, -0.5);
+    wm_panel_heat_map(panel,
+                      WM_WITH(wm_heat_map, .name = "nats", .nx = m + 1, .ny = m, .x_to = (double)m,
+                              .y_to = (double)(m - 1), .z = wm_study_bridge_means(study),
+                              .scale = WM_COLOURS_DIVERGING, .labels = m <= 12, .digits = 1));
+    return put(call, f, err);
+}
+
+/* Shares of x (n) in BINS bins from lo to hi. */
+static void histogram(int64_t n, const double *x, double lo, double hi, double *share)
+{
+    memset(share, 0, BINS * sizeof *share);
+    for (int64_t i = 0; i < n; i++) {
+        const double at = (x[i] - lo) / (hi - lo) * BINS;
+
+        share[at < 0 ? 0 : at >= BINS ? BINS - 1 : (int)at] += 1 / (double)n;
+    }
+}
+
+static wm_status draw_histograms(const cli_call *call, const wm_study *study, wm_error *err)
+{
+    const double unit = units_per_nat(call);
+    double centre[BINS], share[2][BINS], lo = INFINITY, hi = -INFINITY;
+    char label[48];
+    wm_panel *panel;
+    wm_figure *f;
+    wm_status st;
+
+    for (int t = 0; t < 2; t++) { /* all but the outermost thousandth */
+        int64_t n;
+        double *sorted = sorted_log_ratios(study, t, &n);
+
+        if (!sorted)
+            return out_of_memory(err);
+        lo = fmin(lo, sorted[n / 1000]);
+        hi = fmax(hi, sorted[n - 1 - n / 1000]);
+        free(sorted);
+    }
+    if (!(hi > lo))
+        hi = lo + 1;
+    for (int t = 0; t < 2; t++) {
+        int64_t n;
+        const double *x = wm_study_log_ratios(study, t, &n);
+
+        histogram(n, x, lo, hi, share[t]);
+    }
+    for (int b = 0; b < BINS; b++)
+        centre[b] = (lo + (hi - lo) * (b + 0.5) / BINS) * unit;
+    snprintf(label, sizeof label, "log p/q (%s)", units_name(call));
+    if ((st = start(&f, &panel, "histograms", "Log-ratios at rows that no fit has seen", label,
+                    "share of rows", err)))
+        return st;
+    WM_PLOT(panel, BINS, centre, share[0], "rows of p", .mark = WM_MARK_FILLED_STEPS);
+    WM_PLOT(panel, BINS, centre, share[1], "rows of q", .mark = WM_MARK_FILLED_STEPS);
+    return put(call, f, err);
+}
+
+/* How many weights p/q of rows of q are larger than w, in units of their mean: logarithmic. */
+static wm_status draw_weights(const cli_call *call, const wm_study *study,
+                              const wm_study_info *info, wm_error *err)
+{
+    int64_t n;
+    double *sorted = sorted_log_ratios(study, 1, &n), x[TAIL_POINTS], y[TAIL_POINTS];
+    char title[128];
+    wm_panel *panel;
+    wm_figure *f;
+    wm_status st;
+
+    if (!sorted)
+        return out_of_memory(err);
+    for (int i = 0; i < TAIL_POINTS;
+         i++) { /* from the median to the largest, evenly in log share */
+        const double share = 0.5 * pow(2 / (double)n, (double)i / (TAIL_POINTS - 1));
+        const int64_t at = n - (int64_t)ceil(share * (double)n);
+
+        x[i] = (sorted[at < 0 ? 0 : at >= n ? n - 1 : at] - info->under_q.log_mean) / log(10);
+        y[i] = share;
+    }
+    free(sorted);
+    snprintf(title, sizeof title, "Weights of rows of q: effective sample size %.0f of %" PRId64,
+             info->under_q.ess, n);
+    if ((st = wm_figure_new(&f, "weights", title, err)))
+        return st;
+    panel = wm_figure_panel(f, NULL);
+    wm_panel_axes(panel, "log10 of the weight, mean 1", "share of rows with a larger one",
+                  WM_LOG_Y);
+    WM_PLOT(panel, TAIL_POINTS, x, y, "tail", .mark = WM_MARK_LINE);
+    return put(call, f, err);
+}
+
+static wm_status draw_waymarks(const cli_call *call, const wm_study_info *info, wm_error *err)
+{
+    double k[WM_ALPHAS_MAX];
+    wm_panel *panel;
+    wm_figure *f;
+    wm_status st;
+
+    if (!info->linear_columns)
+        return WM_OK;
+    for (int64_t i = 0; i <= info->bridges; i++)
+        k[i] = (double)i;
+    if ((st = start(&f, &panel, "waymarks", "Where the waymarks are", "waymark (0: p)", "alpha",
+                    err)))
+        return st;
+    WM_PLOT(panel, info->bridges + 1, k, info->alphas.alpha, "alpha", .mark = WM_MARK_LINE_POINTS);
+    return put(call, f, err);
+}
+
+/* ---- columns ---- */
+
+typedef struct contribution {
+    double value;
+    int64_t column;
+} contribution;
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = fabs(((const contribution *)a)->value);
+    const double y = fabs(((const contribution *)b)->value);
+
+    return (x < y) - (x > y);
+}
+
+static wm_status draw_columns(const cli_call *call, const wm_study *study,
+                              const wm_study_info *info, const wm_schema *schema, wm_error *err)
+{
+    const double *c = wm_study_contributions(study);
+    const int64_t shown = info->dim < TOP_COLUMNS ? info->dim : TOP_COLUMNS;
+    double x[TOP_COLUMNS], y[TOP_COLUMNS];
+    char names[TOP_COLUMNS][40], title[80];
+    const char *labels[TOP_COLUMNS];
+    contribution *all;
+    wm_panel *panel;
+    wm_figure *f;
+    wm_status st;
+
+    if (!c)
+        return WM_OK;
+    if (!(all = malloc((size_t)info->dim * sizeof *all)))
+        return out_of_memory(err);
+    for (int64_t j = 0; j < info->dim; j++)
+        all[j] = (contribution){c[j] * units_per_nat(call), j};
+    qsort(all, (size_t)info->dim, sizeof *all, by_size);
+    for (int64_t i = 0; i < shown; i++) {
+        const char *name = schema ? wm_schema_name(schema, all[i].column) : NULL;
+
+        x[i] = all[i].value;
+        y[i] = (double)i;
+        if (name)
+            snprintf(names[i], sizeof names[i], "%.36s", name);
+        else
+            snprintf(names[i], sizeof names[i], "column %" PRId64, all[i].column + 1);
+        labels[i] = names[i];
+    }
+    free(all);
+    snprintf(title, sizeof title, "What goes when a column is taken from q (%s)", units_name(call));
+    if ((st = start(&f, &panel, "columns", title, units_name(call), NULL, err)))
+        return st;
+    wm_panel_y_ticks(panel, y, labels, shown);
+    WM_PLOT(panel, shown, x, y, "contribution", .mark = WM_MARK_LEVEL_BARS);
+    return put(call, f, err);
+}
+
+/* ---- maps ---- */
+
+/* Range of a column of both tables, a little wider. */
+static void column_range(const wm_data *p, const wm_data *q, int64_t j, double *lo, double *hi)
+{
+    const wm_data *const both[] = {p, q};
+
+    *lo = INFINITY;
+    *hi = -INFINITY;
+    for (int t = 0; t < 2 && both[t]; t++)
+        for (int64_t i = 0; i < wm_data_count(both[t]); i++) {
+            const double x = wm_data_rows(both[t])[i * wm_data_dim(both[t]) + j];
+
+            *lo = fmin(*lo, x);
+            *hi = fmax(*hi, x);
+        }
+    const double wide = 0.03 * (*hi - *lo);
+
+    *lo -= wide;
+    *hi += wide;
+}
+
+static wm_status draw_line(const cli_call *call, const wm_study *study, const wm_data *p,
+                           const wm_data *q, wm_error *err)
+{
+    double lo, hi, x[LINE], y[LINE];
+    char label[48];
+    wm_data *points = NULL;
+    wm_panel *panel;
+    wm_figure *f;
+    wm_status st;
+
+    column_range(p, q, 0, &lo, &hi);
+    for (int i = 0; i < LINE; i++)
+        x[i] = lo + (hi - lo) * i / (LINE - 1);
+    if ((st = wm_data_new(&points, LINE, 1, x, err)) ||
+        (st = wm_ratio_log(wm_study_ratio(study), points, y, err)) ||
+        (st = wm_figure_new(&f, "map", "The ratio as a function of the column", err)))
+        goto done;
+    for (int i = 0; i < LINE; i++)
+        y[i] *= units_per_nat(call);
+    snprintf(label, sizeof label, "log p/q (%s)", units_name(call));
+    panel = wm_figure_panel(f, NULL);
+    wm_panel_axes(panel, "x", label, 0);
+    wm_panel_y_line(panel, 0, "p = q");
+    WM_PLOT(panel, LINE, x, y, "log p/q", .mark = WM_MARK_LINE);
+    st = put(call, f, err);
+done:
+    wm_data_free(points);
+    return st;
+}
+
+static wm_status draw_plane(const cli_call *call, const wm_study *study, const wm_data *p,
+                            const wm_data *q, wm_error *err)
+{
+    static const double zero[] = {0};
+    double lo[2], hi[2], *z = malloc(MAP * MAP * sizeof *z);
+    wm_data *points = NULL;
+    wm_panel *panel;
+    wm_figure *f;
+    wm_status st;
+
+    if (!z)
+        return out_of_memory(err);
+    for (int j = 0; j < 2; j++)
+        column_range(p, q, j, &lo[j], &hi[j]);
+    if ((st = wm_data_new(&points, MAP * MAP, 2, NULL, err)))
+        goto done;
+    for (int i = 0; i < MAP * MAP; i++) {
+        wm_data_rows_mut(points)[2 * i] = lo[0] + (hi[0] - lo[0]) * (i % MAP) / (MAP - 1);
+        wm_data_rows_mut(points)[2 * i + 1] = lo[1] + (hi[1] - lo[1]) * (i / MAP) / (MAP - 1);
+    }
+    if ((st = wm_ratio_log(wm_study_ratio(study), points, z, err)) ||
+        (st = wm_figure_new(&f, "map", "The ratio as a function of the two columns", err)))
+        goto done;
+    for (int i = 0; i < MAP * MAP; i++)
+        z[i] *= units_per_nat(call);
+    panel = wm_figure_panel(f, NULL);
+    wm_panel_axes(panel, "column 1", "column 2", 0);
+    wm_panel_heat_map(panel,
+                      WM_WITH(wm_heat_map, .name = "log p/q", .nx = MAP, .ny = MAP, .x_from = lo[0],
+                              .x_to = hi[0], .y_from = lo[1], .y_to = hi[1], .z = z,
+                              .scale = WM_COLOURS_DIVERGING, .contours = zero, .n_contours = 1));
+    st = put(call, f, err);
+done:
+    wm_data_free(points);
+    free(z);
+    return st;
+}
+
+wm_status study_figures(const cli_call *call, const wm_study *study, const wm_data *p,
+                        const wm_data *q, const wm_schema *schema, wm_error *err)
+{
+    bool numbers = true;
+    wm_study_info info;
+    wm_status st;
+
+    if (!call->run)
+        return WM_OK;
+    wm_study_get_info(study, &info);
+    if ((st = draw_bridges(call, study, &info, err)) ||
+        (info.bridges > 1 && (st = draw_grid(call, study, &info, err))) ||
+        (st = draw_histograms(call, study, err)) || (st = draw_weights(call, study, &info, err)) ||
+        (st = draw_waymarks(call, &info, err)) ||
+        (st = draw_columns(call, study, &info, schema, err)))
+        return st;
+    for (int64_t j = 0; schema && j < info.dim; j++)
+        numbers = numbers && wm_schema_kind(schema, j) != WM_KIND_CATEGORICAL;
+    if (numbers && info.dim == 1)
+        return draw_line(call, study, p, q, err);
+    return numbers && info.dim == 2 ? draw_plane(call, study, p, q, err) : WM_OK;
+}

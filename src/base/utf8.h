@@ -1,0 +1,18 @@
+/* utf8.h - text from files, on its way into a model file or a message. */
+#ifndef WMI_BASE_UTF8_H
+#define WMI_BASE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { WMI_TEXT_CUT = 44 }; /* bytes that wmi_text_cut() may write, its NUL included */
+
+/* Whether n bytes are UTF-8: what JSON, and so a model file, can hold. */
+bool wmi_text_is_utf8(const char *text, size_t n);
+/* The n bytes of a name or value as a message shows them: cut between letters and with "..." where
+ * they are long, control characters made spaces. Returns buf. */
+const char *wmi_text_cut(char buf[WMI_TEXT_CUT], const char *text, size_t n);
+/* The end of a path, at most 80 bytes: a message must have room for place, value and advice. */
+const char *wmi_text_tail(const char *path);
+
+#endif

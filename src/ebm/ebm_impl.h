@@ -1,0 +1,101 @@
+/* ebm_impl.h - the inside of a wm_ebm, shared by the files that fit, evaluate, sample and store it.
+ *
+ * Three spaces: x as given; y = transform(x), where the noise density is; z = F^-1(y), where the
+ * noise is N(0, I) and chains run. Bridges read y. */
+#ifndef WMI_EBM_EBM_IMPL_H
+#define WMI_EBM_EBM_IMPL_H
+
+#include "columns/transform.h"
+#include "engine/program.h"
+#include "nn/bridge_model.h"
+#include "noise/noise.h"
+#include "train/batcher.h"
+#include "train/likelihood.h"
+#include "waymark/ebm.h"
+
+/* What the noise's parameters are called in a table that holds the bridges' too. */
+#define WMI_EBM_NOISE "noise"
+
+struct wm_ebm {
+    wm_ebm_info info;
+    uint64_t seed;
+    char *schema; /* or NULL */
+    wmi_transform transform;
+    wmi_noise_opts noise;
+    wmi_params *noise_params;
+    double *noise_theta;
+    wm_alphas alphas;
+    wm_bridge *bridges; /* (m) held out */
+    wmi_model net;
+    wmi_params *params;
+    float *theta;  /* of params */
+    float *knots;  /* (wmi_model_columns, bases + 4) with an additive term, else NULL */
+    float *filter; /* (dim, filters): principal components, then whitened columns; or NULL */
+};
+
+/* The terms that opts ask for, or that suit the data. */
+unsigned wmi_ebm_terms(const wm_ebm_opts *opts);
+/* From dim, image, alphas.bridges and the settings in opts: networks and tables; noise_theta, theta
+ * and knots are made, zero. */
+WM_MUST_CHECK wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *opts, wm_error *err);
+
+/* ---- rows ---- */
+
+/* A map of rows by a compiled network, for any number of rows. One thread at a time. */
+typedef struct wmi_row_map {
+    wmi_graph *graph;
+    wmi_program *program;
+    wmi_node *out[2]; /* rows (block, dim), and log-determinant (block) or NULL */
+    int64_t block, dim;
+    void *in; /* the program's input */
+    wmi_dtype type;
+    void *theta; /* parameters in the program's type */
+} wmi_row_map;
+
+typedef enum wmi_map_kind {
+    WMI_MAP_TO_Z,   /* y -> z, log |det dz/dy| */
+    WMI_MAP_TO_Y,   /* z -> y, log |det dy/dz| */
+    WMI_MAP_DENSITY /* y -> log q as the second output; the first is y */
+} wmi_map_kind;
+
+WM_MUST_CHECK wm_status wmi_row_map_open(wmi_row_map *map, const wm_ebm *e, wmi_map_kind kind,
+                                         wmi_dtype type, int64_t block, wm_error *err);
+void wmi_row_map_close(wmi_row_map *map);
+/* in, out (n, dim) of type `rows`, whatever the map's own is; out may be in. out and second (n) may
+ * be NULL. */
+WM_MUST_CHECK wm_status wmi_row_map_run(wmi_row_map *map, int64_t n, wmi_dtype rows, const void *in,
+                                        void *out, double *second, wm_error *err);
+/* What maps are run in where digits count: double, but for a flow, whose convolutions are float. */
+wmi_dtype wmi_ebm_precise(const wm_ebm *e);
+
+/* Rows of the data as the densities see them, with fresh uniform numbers at every step. */
+typedef struct wmi_ebm_rows {
+    const wm_ebm *e;
+    const double *train, *valid; /* (n, dim) as given */
+    int64_t n_train, n_valid;
+    uint64_t seed;
+    bool z_space;           /* ends are in z */
+    wmi_row_map to_z, to_y; /* once the noise is fitted */
+    double *x;              /* (capacity, raw) scratch */
+    double *u, *y;          /* (capacity, dim) scratch */
+    int64_t capacity, *order;
+} wmi_ebm_rows;
+
+WM_MUST_CHECK wm_status wmi_ebm_rows_open(wmi_ebm_rows *r, int64_t capacity, wm_error *err);
+/* After the noise was fitted: opens the maps. */
+WM_MUST_CHECK wm_status wmi_ebm_rows_map(wmi_ebm_rows *r, wm_error *err);
+void wmi_ebm_rows_close(wmi_ebm_rows *r);
+wmi_rows_source wmi_ebm_noise_source(wmi_ebm_rows *r);
+wmi_source wmi_ebm_bridge_source(wmi_ebm_rows *r);
+
+/* ---- the path of samplers: z-space, one program for all bridges at a block of points ---- */
+
+typedef struct wmi_ebm_path wmi_ebm_path;
+
+/* chains: points that a call has at most. */
+WM_MUST_CHECK wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains,
+                                         wm_error *err);
+void wmi_ebm_path_free(wmi_ebm_path *p);
+wm_path wmi_ebm_path_get(wmi_ebm_path *p);
+
+#endif

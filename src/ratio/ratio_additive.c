@@ -1,0 +1,315 @@
+/* ratio_additive.c - additive bridges of a wm_ratio: curves and levels by penalised logistic
+ * regression (smooths.h, penalised.h), as smooth as the rows want them; products of columns in the
+ * same way. Alone, or on top of a form that comes from moments. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "columns/smooths.h"
+#include "moments/penalised.h"
+#include "ratio/ratio_impl.h"
+
+enum {
+    MOST_FEATURES = 1000, /* of a Newton step */
+    MOST_PRODUCTS = 400,  /* of columns, that are tried beside curves */
+};
+
+bool wmi_ratio_can_curve(const wmi_encoder *e)
+{
+    return e->dim <= MOST_FEATURES;
+}
+
+/* Where curves of all numbers would be too many features, numbers get straight lines too. */
+static void choose_straight(const wmi_ratio_rows *rows, double *straight)
+{
+    int64_t features = 0;
+
+    for (int64_t f = 0; f < rows->dim; f++) {
+        straight[f] = rows->straight ? rows->straight[f] : 0;
+        features += straight[f] > 0 ? 1 : WMI_SMOOTHS_MAX;
+    }
+    for (int64_t f = 0; f < rows->dim && features > MOST_FEATURES; f++)
+        straight[f] = straight[f] > 0 ? straight[f] : WMI_STRAIGHT;
+}
+
+/* The rows of both ends that may be fitted to. */
+typedef struct end_rows {
+    int64_t n[2];
+    double *x[2]; /* (n, dim), owned */
+} end_rows;
+
+static void free_ends(end_rows *e)
+{
+    wmi_free(e->x[0]);
+    wmi_free(e->x[1]);
+}
+
+static wm_status gather_ends(end_rows *e, const wmi_ratio_rows *rows, bool all, wm_error *err)
+{
+    const int64_t d = rows->dim;
+    wm_status st = WM_OK;
+
+    for (int t = 0; !st && t < 2; t++) {
+        const bool drawn = t == 1 && rows->normal_q;
+        const int64_t train = drawn ? rows->n_train[0] : rows->n_train[t];
+        const int64_t valid = all && !drawn ? rows->n_valid[t] : 0;
+
+        e->n[t] = train + valid;
+        if ((st = wmi_alloc(&e->x[t], e->n[t] * d, sizeof *e->x[t], "rows", err)))
+            break;
+        if (t == 1)
+            wmi_ratio_rows_q(rows, false, 0, train, e->x[t]);
+        else
+            memcpy(e->x[t], rows->train[t], (size_t)(train * d) * sizeof *e->x[t]);
+        if (valid)
+            memcpy(e->x[t] + train * d, rows->valid[t], (size_t)(valid * d) * sizeof *e->x[t]);
+    }
+    return st;
+}
+
+/* Waymark k: the ends as they are, or as many rows between them as the larger one has. */
+static int64_t waymark_rows(const end_rows *e, int64_t k, int64_t m)
+{
+    return k == 0 ? e->n[0] : k == m ? e->n[1] : e->n[0] > e->n[1] ? e->n[0] : e->n[1];
+}
+
+static wm_status set_waymark(const end_rows *e, const wm_chain *chain, int64_t k, int64_t m,
+                             int64_t d, double *out, wm_error *err)
+{
+    const int64_t n = waymark_rows(e, k, m);
+    int64_t *row[2] = {NULL, NULL};
+    wm_status st = WM_OK;
+
+    if (k == 0 || k == m) {
+        memcpy(out, e->x[k ? 1 : 0], (size_t)(n * d) * sizeof *out);
+        return WM_OK;
+    }
+    for (int t = 0; !st && t < 2; t++)
+        if (!(st = wmi_alloc(&row[t], n, sizeof *row[t], "rows", err)))
+            for (int64_t i = 0; i < n; i++)
+                row[t][i] = i % e->n[t];
+    if (!st)
+        wm_chain_waymark_f64(
+            chain, k,
+            &(wm_ends_f64){.rows = n, .x0 = e->x[0], .xm = e->x[1], .row0 = row[0], .rowm = row[1]},
+            out);
+    wmi_free(row[1]);
+    wmi_free(row[0]);
+    return st;
+}
+
+/* ---- products of columns ---- */
+
+/* Features whose products are tried: numbers and levels of categories, or where these are many, of
+ * those with two levels only. Single values of a number are told apart by their own effects. */
+static bool has_products(const wmi_encoder *e, int64_t j, int64_t f, bool narrow)
+{
+    return isnan(e->level[f]) ||
+           (e->kind[j] == WM_KIND_CATEGORICAL && (!narrow || e->first[j + 1] - e->first[j] == 1));
+}
+
+/* Calls of one function for every pair f > g of features of two columns; how many. */
+static int64_t visit_products(const wmi_encoder *e, bool narrow,
+                              void (*see)(void *, int64_t, int64_t), void *ctx)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < e->raw; i++)
+        for (int64_t j = 0; j < i; j++)
+            for (int64_t f = e->first[i]; f < e->first[i + 1]; f++)
+                for (int64_t g = e->first[j]; g < e->first[j + 1]; g++)
+                    if (has_products(e, i, f, narrow) && has_products(e, j, g, narrow)) {
+                        if (see)
+                            see(ctx, f, g);
+                        count++;
+                    }
+    return count;
+}
+
+static bool is_narrow(const wmi_encoder *e)
+{
+    return visit_products(e, false, NULL, NULL) > MOST_PRODUCTS;
+}
+
+int64_t wmi_ratio_products(const wmi_encoder *e)
+{
+    const int64_t count = visit_products(e, is_narrow(e), NULL, NULL);
+
+    return count <= MOST_PRODUCTS ? count : 0;
+}
+
+/* Products as features: centred, of variance one. */
+typedef struct products {
+    int64_t n, dim, count, at;
+    const double *x;       /* (n, dim) */
+    double *z;             /* (n, count) */
+    double *shift, *scale; /* (count) */
+    double *q;             /* (dim, dim), and */
+    const double *b;       /* (count), when they are put back */
+} products;
+
+static void make_product(void *ctx, int64_t f, int64_t g)
+{
+    products *p = ctx;
+    const int64_t c = p->at++;
+    double mean = 0, var = 0;
+
+    for (int64_t i = 0; i < p->n; i++) {
+        p->z[i * p->count + c] = p->x[i * p->dim + f] * p->x[i * p->dim + g];
+        mean += p->z[i * p->count + c] / (double)p->n;
+    }
+    for (int64_t i = 0; i < p->n; i++) {
+        p->z[i * p->count + c] -= mean;
+        var += p->z[i * p->count + c] * p->z[i * p->count + c] / (double)p->n;
+    }
+    p->shift[c] = mean;
+    p->scale[c] = var > 0 ? sqrt(var) : 1;
+    for (int64_t i = 0; i < p->n; i++)
+        p->z[i * p->count + c] /= p->scale[c];
+}
+
+/* The energy x' Q x has Q_fg twice, with the sign of an energy. */
+static void store_product(void *ctx, int64_t f, int64_t g)
+{
+    products *p = ctx;
+    const int64_t c = p->at++;
+
+    p->q[f * p->dim + g] = -0.5 * p->b[c] / p->scale[c];
+}
+
+/* What products add to a log-ratio `offset` (n) at the rows x: into the quadratic term and the
+ * constant of bridge k. */
+static wm_status add_products(wm_ratio *r, int64_t k, const int64_t n[2], const double *x,
+                              const double *offset, const wm_ratio_opts *opts, wm_error *err)
+{
+    const int64_t d = r->encoder.dim, count = wmi_ratio_products(&r->encoder);
+    products p = {.n = n[0] + n[1], .dim = d, .count = count, .x = x};
+    double *c = r->theta + wmi_params_find(r->params, "c")->offset + k, *b = NULL, *ones = NULL;
+    wmi_penalised_fit fit;
+    wm_status st;
+
+    if (count == 0)
+        return WM_OK;
+    p.q = r->theta + wmi_params_find(r->params, "quadratic/a")->offset + k * d * d;
+    if ((st = wmi_alloc(&p.z, p.n * count, sizeof *p.z, "products", err)) ||
+        (st = wmi_alloc(&p.shift, count, sizeof *p.shift, "products", err)) ||
+        (st = wmi_alloc(&p.scale, count, sizeof *p.scale, "products", err)) ||
+        (st = wmi_alloc(&b, count, sizeof *b, "products", err)) ||
+        (st = wmi_alloc(&ones, count, sizeof *ones, "products", err)))
+        goto done;
+    for (int64_t i = 0; i < count; i++)
+        ones[i] = 1;
+    (void)visit_products(&r->encoder, is_narrow(&r->encoder), make_product, &p);
+    if ((st = wmi_penalised_solve(
+             &fit, b,
+             &(wmi_penalised_data){
+                 .n = {n[0], n[1]}, .k = count, .x = p.z, .penalty = ones, .offset = offset},
+             opts->control.stop, err)))
+        goto done;
+    p.at = 0;
+    p.b = b;
+    (void)visit_products(&r->encoder, is_narrow(&r->encoder), store_product, &p);
+    *c -= fit.c;
+    for (int64_t i = 0; i < count; i++)
+        *c += b[i] * p.shift[i] / p.scale[i];
+    r->info.numbers += fit.numbers - 1;
+    r->info.missed += fit.missed;
+done:
+    wmi_free(ones);
+    wmi_free(b);
+    wmi_free(p.scale);
+    wmi_free(p.shift);
+    wmi_free(p.z);
+    return st;
+}
+
+/* ---- a bridge ---- */
+
+/* log r_k at rows x, by what r has so far. */
+static wm_status score_bridge(const wm_ratio *r, int64_t k, int64_t n, const double *x, double *out,
+                              wm_error *err)
+{
+    double *all = NULL;
+    wm_status st = wmi_alloc(&all, r->info.bridges * n, sizeof *all, "scores", err);
+
+    if (!st && !(st = wmi_ratio_scores(r, n, x, all, err)))
+        memcpy(out, all + k * n, (size_t)n * sizeof *out);
+    wmi_free(all);
+    return st;
+}
+
+/* Bridge k into the parameters: curves on top of the form that is there, then products, where the
+ * quadratic term is for them. */
+static wm_status fit_bridge(wm_ratio *r, const end_rows *e, const wm_chain *chain, int64_t k,
+                            const wmi_ratio_rows *rows, const double *straight,
+                            const wm_ratio_opts *opts, wm_error *err)
+{
+    const int64_t m = r->info.bridges, d = r->encoder.dim, bases = r->net.bases;
+    const int64_t n[2] = {waymark_rows(e, k, m), waymark_rows(e, k + 1, m)}, all = n[0] + n[1];
+    const bool form = opts->model & (WM_RATIO_LINEAR | WM_RATIO_QUADRATIC);
+    double *coef = r->theta + wmi_params_find(r->params, "additive/coef")->offset + k * d * bases;
+    double *c = r->theta + wmi_params_find(r->params, "c")->offset + k;
+    double *x = NULL, *features = NULL, *b = NULL, *so_far = NULL;
+    wmi_smooths curves = {0};
+    wmi_penalised_fit fit;
+    wm_status st;
+
+    if ((st = wmi_alloc(&x, all * d, sizeof *x, "rows", err)) ||
+        (st = wmi_alloc(&so_far, all, sizeof *so_far, "log-ratios", err)) ||
+        (st = set_waymark(e, chain, k, m, d, x, err)) ||
+        (st = set_waymark(e, chain, k + 1, m, d, x + n[0] * d, err)) ||
+        (form && (st = score_bridge(r, k, all, x, so_far, err))) ||
+        (st = wmi_smooths_new(&curves, all, d, x, straight, bases, r->knots, err)) ||
+        (st = wmi_alloc(&features, all * curves.count, sizeof *features, "curves", err)) ||
+        (st = wmi_alloc(&b, curves.count, sizeof *b, "curves", err)))
+        goto done;
+    wmi_smooths_apply(&curves, all, x, features);
+    if ((st = wmi_penalised_solve(&fit, b,
+                                  &(wmi_penalised_data){.n = {n[0], n[1]},
+                                                        .k = curves.count,
+                                                        .x = features,
+                                                        .penalty = curves.penalty,
+                                                        .offset = so_far},
+                                  opts->control.stop, err)))
+        goto done;
+    *c += wmi_smooths_sum(&curves, b, coef) - fit.c; /* log r = -(energy + c) */
+    for (int64_t i = 0; i < d * bases; i++)
+        coef[i] = -coef[i];
+    r->info.numbers = fmax(r->info.numbers, fit.numbers);
+    r->info.missed = fmax(r->info.missed, fit.missed);
+    if (rows->products && opts->model & WM_RATIO_QUADRATIC &&
+        !(st = score_bridge(r, k, all, x, so_far, err)))
+        st = add_products(r, k, n, x, so_far, opts, err);
+done:
+    wmi_free(so_far);
+    wmi_free(b);
+    wmi_free(features);
+    wmi_free(x);
+    wmi_smooths_free(&curves);
+    return st;
+}
+
+wm_status wmi_ratio_set_additive(wm_ratio *r, const wmi_ratio_rows *rows, const wm_ratio_opts *opts,
+                                 wm_error *err)
+{
+    end_rows ends = {0};
+    double *straight = NULL;
+    wm_chain *chain = NULL;
+    wm_status st;
+
+    r->info.numbers = r->info.missed = 0;
+    if ((opts->model & (WM_RATIO_LINEAR | WM_RATIO_QUADRATIC) && !rows->products &&
+         (st = wmi_ratio_set_moments(r, rows, opts, err))) ||
+        (st = gather_ends(&ends, rows, opts->all_rows, err)) ||
+        (st = wmi_alloc(&straight, rows->dim, sizeof *straight, "curves", err)) ||
+        (st = wmi_ratio_chain(&chain, r, err)))
+        goto done;
+    choose_straight(rows, straight);
+    for (int64_t k = 0; !st && k < r->info.bridges; k++)
+        st = fit_bridge(r, &ends, chain, k, rows, straight, opts, err);
+done:
+    wm_chain_free(chain);
+    wmi_free(straight);
+    free_ends(&ends);
+    return st;
+}

@@ -1,0 +1,115 @@
+/* ratio_convex.c - linear and quadratic bridges of a wm_ratio from moments, tested and refined: the
+ * whole answer, or what a network starts from. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "moments/convex.h"
+#include "ratio/held_out.h"
+#include "waymark/sink.h"
+
+/* Q, w and c into the parameters of the linear or the free quadratic model. */
+static void store_bridge(wm_ratio *r, int64_t k, const wmi_convex_bridge *b)
+{
+    const int64_t d = r->encoder.dim;
+    const bool quadratic = r->model & WM_RATIO_QUADRATIC;
+    double *w = r->theta +
+                wmi_params_find(r->params, quadratic ? "quadratic/w" : "linear/w")->offset + k * d;
+
+    r->theta[wmi_params_find(r->params, "c")->offset + k] = b->c;
+    memcpy(w, b->w, (size_t)d * sizeof *w);
+    if (!quadratic)
+        return;
+    double *a = r->theta + wmi_params_find(r->params, "quadratic/a")->offset + k * d * d;
+
+    for (int64_t i = 0; i < d; i++)
+        memcpy(a + i * d, b->q + i * d, (size_t)(i + 1) * sizeof *a); /* the lower triangle */
+}
+
+static wm_status draw_q(double **out, const wmi_ratio_rows *rows, bool valid, int64_t n,
+                        wm_error *err)
+{
+    wm_status st = wmi_alloc(out, n * rows->dim, sizeof **out, "rows of q", err);
+
+    if (!st)
+        wmi_ratio_rows_q(rows, valid, 0, n, *out);
+    return st;
+}
+
+wm_status wmi_ratio_set_moments(wm_ratio *r, const wmi_ratio_rows *rows, const wm_ratio_opts *opts,
+                                wm_error *err)
+{
+    const int64_t d = rows->dim, m = r->info.bridges;
+    const wmi_convex_opts o = {.quadratic = (opts->model & WM_RATIO_QUADRATIC) != 0,
+                               .refine = opts->refine,
+                               .all_rows = opts->all_rows,
+                               .seed = opts->control.seed,
+                               .sink = opts->control.sink,
+                               .stop = opts->control.stop};
+    const int64_t drawn = rows->n_train[0] < 32768 ? rows->n_train[0] : 32768; /* of N(0, I) */
+    wmi_convex_data data = {
+        .dim = d,
+        .n0_train = rows->n_train[0],
+        .n0_valid = rows->n_valid[0],
+        .nm_train = rows->normal_q ? drawn : rows->n_train[1],
+        .nm_valid = rows->normal_q ? rows->n_valid[0] : rows->n_valid[1],
+        .x0_train = rows->train[0],
+        .x0_valid = rows->valid[0],
+        .xm_train = rows->train[1],
+        .xm_valid = rows->valid[1],
+        .xm_standard = rows->normal_q,
+        .pairs = rows->pairs,
+    };
+    wmi_convex_bridge *bridges = NULL;
+    double *q_train = NULL, *q_valid = NULL, *store = NULL;
+    wm_chain *chain = NULL;
+    wm_status st;
+
+    if (rows->normal_q && opts->refine) {
+        if ((st = draw_q(&q_train, rows, false, data.nm_train, err)) ||
+            (st = draw_q(&q_valid, rows, true, data.nm_valid, err)))
+            goto done;
+        data.xm_train = q_train;
+        data.xm_valid = q_valid;
+    }
+    if ((st = wmi_ratio_chain(&chain, r, err)) ||
+        (st = wmi_alloc(&bridges, m, sizeof *bridges, "bridges", err)) ||
+        (st = wmi_alloc(&store, m * (d * d + d), sizeof *store, "bridges", err)))
+        goto done;
+    for (int64_t k = 0; k < m; k++) {
+        bridges[k].q = store + k * (d * d + d);
+        bridges[k].w = bridges[k].q + d * d;
+    }
+    if ((st = wmi_convex_fit(&data, chain, &o, bridges, NULL, err)))
+        goto done;
+    for (int64_t k = 0; k < m; k++) {
+        store_bridge(r, k, &bridges[k]);
+        r->info.refined += isfinite(bridges[k].ridge);
+    }
+done:
+    wm_chain_free(chain);
+    wmi_free(store);
+    wmi_free(bridges);
+    wmi_free(q_valid);
+    wmi_free(q_train);
+    return st;
+}
+
+wm_status wmi_ratio_fit_convex(wm_ratio *r, const wmi_ratio_rows *rows, const wm_ratio_opts *opts,
+                               wm_error *err)
+{
+    const double start = wm_clock(opts->control.sink);
+    wmi_held_out held = {0};
+    wm_status st;
+
+    if ((st = opts->model & WM_RATIO_ADDITIVE ? wmi_ratio_set_additive(r, rows, opts, err)
+                                              : wmi_ratio_set_moments(r, rows, opts, err)))
+        return st;
+    r->info.convex = true;
+    r->info.finished = true;
+    r->info.seconds = wm_clock(opts->control.sink) - start;
+    if (!(st = wmi_held_out_score(&held, r, rows, err)))
+        wmi_held_out_evaluate(r, &held);
+    wmi_held_out_free(&held);
+    return st;
+}

@@ -1,0 +1,400 @@
+/* study_columns.c - the columns of two tables one by one: how p and q differ in each, what of the
+ * answer goes without it, and which were left out. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/sums.h"
+#include "check/impossible.h"
+#include "study/study_impl.h"
+#include "waymark/sink.h"
+
+enum {
+    MOST_COLUMNS = 200, /* whose contribution is computed */
+    CONTRIBUTION_ROWS = 500,
+    MOST_LEVELS = 40, /* of a category; the rarer ones are shown together */
+    BINS = 16,        /* of a histogram */
+    QUANTILES = 20,   /* bins by which a number's own divergence is told */
+};
+
+/* One column of both tables: sorted distinct values with the weight of the rows that have them. */
+typedef struct counted {
+    int64_t n;
+    double *value;     /* (n) */
+    double *weight[2]; /* (n) of p and of q, each of sum one */
+    int64_t *rows[2];  /* (n) */
+} counted;
+
+typedef struct entry {
+    double value, weight;
+    int side;
+} entry;
+
+static int by_value(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+/* Column j of both tables; `all` has room for the rows of both, c for as many values. */
+static void count_column(counted *c, entry *all, const wm_data *const table[2],
+                         const double *const weights[2], int64_t j)
+{
+    int64_t n = 0;
+
+    for (int t = 0; t < 2; t++) {
+        const int64_t rows = wm_data_count(table[t]), raw = wm_data_dim(table[t]);
+        double sum = 0;
+
+        for (int64_t i = 0; i < rows; i++)
+            sum += weights[t] ? weights[t][i] : 1;
+        for (int64_t i = 0; i < rows; i++)
+            all[n++] = (entry){wm_data_rows(table[t])[i * raw + j],
+                               (weights[t] ? weights[t][i] : 1) / sum, t};
+    }
+    qsort(all, (size_t)n, sizeof *all, by_value);
+    c->n = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (c->n == 0 || all[i].value != c->value[c->n - 1]) {
+            c->value[c->n] = all[i].value;
+            for (int t = 0; t < 2; t++) {
+                c->weight[t][c->n] = 0;
+                c->rows[t][c->n] = 0;
+            }
+            c->n++;
+        }
+        c->weight[all[i].side][c->n - 1] += all[i].weight;
+        c->rows[all[i].side][c->n - 1]++;
+    }
+}
+
+/* KL of shares p from q (n), each of so many rows: half a row is lent to every cell, and what
+ * chance makes of two equal samples is taken off. */
+static double divergence_of_shares(int64_t n, const double *p, const double *q,
+                                   const int64_t rows[2])
+{
+    const double np = (double)rows[0], nq = (double)rows[1], half = 0.5 * (double)n;
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++) {
+        const double a = (np * p[i] + 0.5) / (np + half), b = (nq * q[i] + 0.5) / (nq + half);
+
+        sum += a * log(a / b);
+    }
+    return fmax(sum - 0.5 * (double)(n - 1) * (1 / np + 1 / nq), 0);
+}
+
+/* ---- what is shown ---- */
+
+/* n numbers of the study's own. */
+static double *reals(wmi_arena *a, int64_t n, wm_error *err)
+{
+    return wmi_arena_alloc(a, (size_t)n * sizeof(double), err);
+}
+
+/* What value i of column j is called; NULL without memory. */
+static const char *level_text(const counted *c, int64_t i, const wm_schema *schema, int64_t j,
+                              wmi_arena *arena, wm_error *err)
+{
+    const bool named = schema && wm_schema_kind(schema, j) == WM_KIND_CATEGORICAL;
+    const char *name = named ? wm_schema_level(schema, j, (int64_t)c->value[i]) : NULL;
+    char text[40];
+
+    snprintf(text, sizeof text, "%g", c->value[i]);
+    return wmi_arena_strdup(arena, name ? name : text, err);
+}
+
+/* Indices of values by their larger share, largest first: insertion into a short list. */
+static int64_t most_frequent(const counted *c, int64_t most, int64_t *out)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < c->n; i++) {
+        const double share = fmax(c->weight[0][i], c->weight[1][i]);
+        int64_t at = n < most ? n++ : most - 1;
+
+        if (at == most - 1 && n == most && i >= most &&
+            share <= fmax(c->weight[0][out[at]], c->weight[1][out[at]]))
+            continue;
+        for (; at > 0 && share > fmax(c->weight[0][out[at - 1]], c->weight[1][out[at - 1]]); at--)
+            out[at] = out[at - 1];
+        out[at] = i;
+    }
+    return n;
+}
+
+static wm_status show_levels(wm_study_column *col, const counted *c, const wm_schema *schema,
+                             int64_t j, wmi_arena *arena, wm_error *err)
+{
+    const bool named = schema && wm_schema_kind(schema, j) == WM_KIND_CATEGORICAL;
+    const int64_t shown = c->n < MOST_LEVELS ? c->n : MOST_LEVELS, n = shown + (c->n > shown);
+    int64_t order[MOST_LEVELS];
+    double *p, *q, rest[2] = {1, 1};
+    const char **level = wmi_arena_alloc(arena, (size_t)n * sizeof *level, err);
+
+    if (!level || !(p = reals(arena, n, err)) || !(q = reals(arena, n, err)))
+        return WM_ENOMEM;
+    (void)most_frequent(c, shown, order);
+    if (!named) /* numbers stay in their order */
+        for (int64_t i = 0; i < shown; i++)
+            order[i] = i;
+    for (int64_t i = 0; i < shown; i++) {
+        const int64_t at = order[i];
+
+        if (!(level[i] = level_text(c, at, schema, j, arena, err)))
+            return WM_ENOMEM;
+        p[i] = c->weight[0][at];
+        q[i] = c->weight[1][at];
+        rest[0] -= p[i];
+        rest[1] -= q[i];
+    }
+    if (n > shown) {
+        level[shown] = "(others)";
+        p[shown] = fmax(rest[0], 0);
+        q[shown] = fmax(rest[1], 0);
+    }
+    col->n = n;
+    col->level = level;
+    col->p = p;
+    col->q = q;
+    return WM_OK;
+}
+
+/* The value below which a share of both tables' rows lies, each table with the same say. */
+static double quantile(const counted *c, double share)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < c->n; i++) {
+        sum += 0.5 * (c->weight[0][i] + c->weight[1][i]);
+        if (sum >= share)
+            return c->value[i];
+    }
+    return c->value[c->n - 1];
+}
+
+/* Even bins between the outermost hundredths, of which the first and the last reach to the ends. */
+static wm_status show_histogram(wm_study_column *col, const counted *c, wmi_arena *arena,
+                                wm_error *err)
+{
+    const double lo = quantile(c, 0.01), hi = quantile(c, 0.99);
+    const int64_t n = hi > lo ? BINS : 1;
+    double *edges, *p, *q;
+
+    if (!(edges = reals(arena, n + 1, err)) || !(p = reals(arena, n, err)) ||
+        !(q = reals(arena, n, err)))
+        return WM_ENOMEM;
+    for (int64_t b = 0; b <= n; b++)
+        edges[b] = lo + (hi - lo) * (double)b / (double)n;
+    for (int64_t i = 0; i < c->n; i++) {
+        const double place = hi > lo ? (c->value[i] - lo) / (hi - lo) * (double)n : 0;
+        const int64_t b = place < 0 ? 0 : place >= (double)n ? n - 1 : (int64_t)place;
+
+        p[b] += c->weight[0][i];
+        q[b] += c->weight[1][i];
+    }
+    edges[0] = c->value[0];
+    edges[n] = fmax(c->value[c->n - 1], edges[0] + 1e-300);
+    col->n = n;
+    col->edges = edges;
+    col->p = p;
+    col->q = q;
+    return WM_OK;
+}
+
+static double own_divergence(const counted *c, bool by_value_each, const int64_t rows[2])
+{
+    double p[QUANTILES] = {0}, q[QUANTILES] = {0}, sum = 0;
+
+    if (by_value_each)
+        return divergence_of_shares(c->n, c->weight[0], c->weight[1], rows);
+    for (int64_t i = 0; i < c->n; i++) {
+        const double both = 0.5 * (c->weight[0][i] + c->weight[1][i]);
+        const int64_t b = (int64_t)((sum + 0.5 * both) * QUANTILES);
+
+        p[b < QUANTILES ? b : QUANTILES - 1] += c->weight[0][i];
+        q[b < QUANTILES ? b : QUANTILES - 1] += c->weight[1][i];
+        sum += both;
+    }
+    return divergence_of_shares(QUANTILES, p, q, rows);
+}
+
+/* ---- contributions ---- */
+
+/* How much KL(p, q) falls when rows of p get column j from rows of q. */
+static wm_status find_contributions(wm_study *s, const wm_data *p, const wm_data *q, wm_error *err)
+{
+    const int64_t raw = wm_data_dim(p), all = wm_data_count(p);
+    const int64_t n = all < CONTRIBUTION_ROWS ? all : CONTRIBUTION_ROWS;
+    const wm_data *other = q ? q : p;
+    wm_scorer *scorer = NULL;
+    double *x = NULL, *log_r = NULL, base = 0;
+    wm_status st;
+
+    if (raw > MOST_COLUMNS || raw < 2)
+        return WM_OK;
+    if ((st = wm_scorer_new(&scorer, s->ratio, err)) ||
+        (st = wmi_alloc(&x, n * raw, sizeof *x, "rows", err)) ||
+        (st = wmi_alloc(&log_r, n, sizeof *log_r, "log-ratios", err)) ||
+        (st = wmi_alloc(&s->contributions, raw, sizeof *s->contributions, "contributions", err)))
+        goto done;
+    for (int64_t j = -1; j < raw; j++) { /* first as they are */
+        double mean;
+
+        memcpy(x, wm_data_rows(p), (size_t)(n * raw) * sizeof *x);
+        for (int64_t i = 0; j >= 0 && i < n; i++)
+            x[i * raw + j] = wm_data_rows(other)[(i * 7919 + 1) % wm_data_count(other) * raw + j];
+        if ((st = wm_scorer_log(scorer, n, x, log_r, err)))
+            goto done;
+        mean = wmi_moments_f64(log_r, n).mean;
+        if (j < 0)
+            base = mean;
+        else
+            s->contributions[j] = base - mean;
+    }
+done:
+    wmi_free(log_r);
+    wmi_free(x);
+    wm_scorer_free(scorer);
+    return st;
+}
+
+/* ---- levels that one table lacks ---- */
+
+static const char *name_of(const wm_schema *schema, int64_t j, wmi_arena *arena, wm_error *err)
+{
+    char text[96];
+
+    if (schema && wm_schema_name(schema, j))
+        return wmi_arena_strdup(arena, wm_schema_name(schema, j), err);
+    snprintf(text, sizeof text, "column %" PRId64, j + 1);
+    return wmi_arena_strdup(arena, text, err);
+}
+
+/* Counts of a discrete column, for the check; the arrays are the arena's. */
+static wm_status keep_counts(wmi_level_counts *out, const wm_study_column *col, const counted *c,
+                             const wm_schema *schema, int64_t j, wmi_arena *arena, wm_error *err)
+{
+    const size_t bytes = (size_t)c->n * sizeof(int64_t);
+    const char **level = wmi_arena_alloc(arena, (size_t)c->n * sizeof *level, err);
+    int64_t *rows[2] = {level ? wmi_arena_alloc(arena, bytes, err) : NULL, NULL};
+
+    if (!rows[0] || !(rows[1] = wmi_arena_alloc(arena, bytes, err)))
+        return WM_ENOMEM;
+    for (int64_t i = 0; i < c->n; i++)
+        if (!(level[i] = level_text(c, i, schema, j, arena, err)))
+            return WM_ENOMEM;
+    for (int t = 0; t < 2; t++)
+        memcpy(rows[t], c->rows[t], bytes);
+    *out = (wmi_level_counts){
+        .column = col->name, .n = c->n, .level = level, .rows = {rows[0], rows[1]}};
+    return WM_OK;
+}
+
+/* ---- all of them ---- */
+
+static const char *words_for(wmi_aside why)
+{
+    return why == WMI_ASIDE_CONSTANT ? "it has one value in all rows"
+           : why == WMI_ASIDE_RARE   ? "all but a few of its rows have the same level"
+           : why == WMI_ASIDE_SPLIT
+               ? "p and q have no level of it in common, so the answer is about the other columns"
+               : NULL;
+}
+
+static wm_status new_counted(counted *c, entry **all, int64_t rows, wm_error *err)
+{
+    wm_status st;
+
+    if ((st = wmi_alloc(all, rows, sizeof **all, "columns", err)) ||
+        (st = wmi_alloc(&c->value, rows, sizeof *c->value, "columns", err)))
+        return st;
+    for (int t = 0; t < 2; t++)
+        if ((st = wmi_alloc(&c->weight[t], rows, sizeof *c->weight[t], "columns", err)) ||
+            (st = wmi_alloc(&c->rows[t], rows, sizeof *c->rows[t], "columns", err)))
+            return st;
+    return WM_OK;
+}
+
+static void free_counted(counted *c)
+{
+    wmi_free(c->value);
+    for (int t = 0; t < 2; t++) {
+        wmi_free(c->weight[t]);
+        wmi_free(c->rows[t]);
+    }
+}
+
+static wm_status describe_columns(wm_study *s, const wm_data *const table[2],
+                                  const wm_schema *schema, const wm_study_opts *o,
+                                  wmi_level_counts *counts, int64_t *n_counts, wm_error *err)
+{
+    const int64_t raw = wm_data_dim(table[0]);
+    const int64_t rows[2] = {wm_data_count(table[0]), wm_data_count(table[1])};
+    counted c = {0};
+    entry *all = NULL;
+    wm_status st = new_counted(&c, &all, rows[0] + rows[1], err);
+
+    for (int64_t j = 0; !st && j < raw; j++) {
+        wm_study_column *col = &s->column[j];
+        bool levels; /* values are shown, and counted, one by one */
+
+        count_column(&c, all, table, o->weights, j);
+        levels = s->data.found.kind[j] == WM_KIND_CATEGORICAL || c.n <= WMI_FEW;
+        col->discrete = s->data.found.kind[j] != WM_KIND_CONTINUOUS;
+        col->aside = words_for(s->data.found.aside[j]);
+        col->share = s->contributions && s->info.kl_pq.value > 0
+                         ? s->contributions[j] / s->info.kl_pq.value
+                         : NAN;
+        col->kl = own_divergence(&c, levels, rows);
+        if (!(col->name = name_of(schema, j, &s->arena, err)))
+            st = WM_ENOMEM;
+        else if (levels)
+            st = show_levels(col, &c, schema, j, &s->arena, err);
+        else
+            st = show_histogram(col, &c, &s->arena, err);
+        if (!st && levels && !col->aside)
+            st = keep_counts(&counts[(*n_counts)++], col, &c, schema, j, &s->arena, err);
+        if (!st && s->data.found.aside[j] == WMI_ASIDE_SPLIT)
+            wmi_checks_add(&s->checks, "split", 1, 0, WM_CHECK_DOUBT,
+                           "p and q have no level of '%.60s' in common: with it both divergences "
+                           "are infinite. The answer is about the other columns.",
+                           col->name);
+        if (!st && col->aside)
+            wm_say(o->control.sink, WM_LOG_WARN, "column '%.60s' is left out: %s", col->name,
+                   col->aside);
+    }
+    free_counted(&c);
+    wmi_free(all);
+    return st;
+}
+
+wm_status wmi_study_columns(wm_study *s, const wm_data *p, const wm_data *q,
+                            const wm_schema *schema, const wm_study_opts *o, wm_error *err)
+{
+    const wm_data *const table[2] = {p, q};
+    wmi_level_counts *counts = NULL;
+    int64_t n_counts = 0;
+    wm_status st;
+
+    if ((st = find_contributions(s, p, q, err)) || !q)
+        return st;
+    if ((st = wmi_alloc(&s->column, wm_data_dim(p), sizeof *s->column, "columns", err)) ||
+        (st = wmi_alloc(&counts, wm_data_dim(p), sizeof *counts, "columns", err)) ||
+        (st = describe_columns(s, table, schema, o, counts, &n_counts, err)))
+        goto done;
+    wmi_check_levels(&s->checks, n_counts, counts);
+done:
+    wmi_free(counts);
+    return st;
+}
+
+const wm_study_column *wm_study_column_at(const wm_study *s, int64_t j)
+{
+    return s->column && j >= 0 && j < s->info.dim ? &s->column[j] : NULL;
+}

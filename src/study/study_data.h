@@ -1,0 +1,33 @@
+/* study_data.h - the samples of a study: encoded, in random order, so that fold f is a run of rows.
+ */
+#ifndef WMI_STUDY_STUDY_DATA_H
+#define WMI_STUDY_STUDY_DATA_H
+
+#include "columns/encode.h"
+#include "columns/whiten.h"
+#include "waymark/study.h"
+
+typedef struct wmi_study_data {
+    int64_t n[2], dim;       /* rows of p and q; encoded columns. With pairs there is no q */
+    double *x[2];            /* (n, dim) */
+    double *weight[2];       /* (n) of mean one, or NULL */
+    int64_t *order[2];       /* (n) which row of the table each is */
+    wmi_found_columns found; /* of two tables; of pairs nothing */
+    double *straight;        /* (dim) see wmi_ratio_rows; or NULL */
+    wmi_encoder encoder;
+    int64_t *columns;        /* (dim) what columns do in a chain */
+    int64_t blocks;          /* of columns */
+    bool linear;             /* some columns move linearly */
+    char *schema;            /* or NULL */
+    wmi_whitening whitening; /* of continuous columns, for networks */
+    double repeated;         /* share of rows that are copies of others */
+} wmi_study_data;
+
+/* data starts as {0}, and is freed also on failure. WM_EINVAL, WM_ESHAPE for what cannot be
+ * compared: too few rows, NaN, widths that differ, constant columns, bad weights. */
+WM_MUST_CHECK wm_status wmi_study_data_new(wmi_study_data *data, const wm_data *p, const wm_data *q,
+                                           const wm_schema *schema, const wm_study_opts *opts,
+                                           wm_error *err);
+void wmi_study_data_free(wmi_study_data *data);
+
+#endif

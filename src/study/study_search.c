@@ -1,0 +1,459 @@
+/* study_search.c - which waymarks and which model. Waymarks are placed by the moments; bridges that
+ * are too hard are halved, idle ones merged, and the candidates judged again by held-out loss.
+ *
+ * Forms (linear, quadratic) cost little and are fitted on all folds in every round. A network is
+ * only tried at first, shortly and on two folds (a short trial): most often it has nothing to add,
+ * and then that was all. Else its pilots tell where the waymarks should be, and it is fitted once,
+ * when they are settled. */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "columns/smooths.h"
+#include "moments/auto_spacing.h"
+#include "moments/penalised.h"
+#include "study/study_impl.h"
+#include "waymark/sink.h"
+
+enum {
+    ROUNDS = 4,         /* of placing bridges */
+    NETWORK_ROWS = 200, /* below, a network has nothing to learn from */
+    NEWTON_STEPS = 30,  /* about, that curves take for all their strengths */
+};
+static const double HARD = 0.3;      /* logistic loss of a bridge that is halved: accuracy 0.95 */
+static const double SHORT = 1.2;     /* of a bridge that is short enough: accuracy 0.67 */
+static const double IDLE = 1.33;     /* of two neighbours that are merged; chance is 1.386 */
+static const double CHEAP = 3e11;    /* operations that curves may cost beside other candidates */
+static const double CORRELATED = 10; /* condition of the covariance of correlated columns */
+static const double WORSE_THAN_NOTHING = 1.3963; /* loss; that of log r = 0 is 2 log 2 = 1.3863 */
+/* Standard errors of the difference of losses: by which a short trial must win to go on, by which
+ * it wins so clearly that forms need not be fitted any more, and by which a richer model must win
+ * in the end. */
+static const double HOPE = 1, CLEAR = 6, SURE = 2;
+
+/* ---- placing waymarks ---- */
+
+/* The spacing that was given, with m bridges unless its own list says how many. */
+static wm_status place_as_given(wm_alphas *out, const wm_study_opts *o, int64_t m, wm_error *err)
+{
+    const bool listed = o->spacing.kind == WM_SPACING_LIST && o->bridges == WM_AUTO;
+
+    return wm_spacing_alphas(out, &o->spacing, listed ? 0 : m, err);
+}
+
+/* Number of bridges and alphas from the moments of both ends. */
+static wm_status place_by_moments(wm_alphas *out, wmi_alpha_path *path, const wmi_study_data *data,
+                                  const wm_study_opts *o, wm_error *err)
+{
+    const int64_t d = data->dim, qi = o->pairs ? 0 : 1;
+    const int64_t blocks_want = data->blocks < o->max_bridges ? data->blocks : o->max_bridges;
+    wmi_end_moments end[2] = {{0}, {0}};
+    int64_t m = o->bridges;
+    wm_status st;
+
+    for (int t = 0; t < 2; t++) {
+        const int64_t from = t ? qi : 0, n = data->n[from], held = n / 5 > 1 ? n / 5 : 1;
+
+        if ((st = wmi_end_moments_new(&end[t], d, err)) ||
+            (st = wmi_end_moments_of(&end[t], n, d, data->x[from], err)) ||
+            (st = wmi_end_moments_shrink(&end[t], d, held, data->x[from], NULL, err)))
+            goto done;
+    }
+    if ((st = wmi_alpha_path_new(path, d, &end[0], &end[1], data->columns, err)))
+        goto done;
+    if (m == WM_AUTO) {
+        m = data->linear ? wmi_alpha_path_bridges(path, o->max_bridges) : 1;
+        m = m > blocks_want ? m : blocks_want;
+    }
+    if (o->given_spacing)
+        st = place_as_given(out, o, m, err);
+    else
+        wmi_alpha_path_alphas(path, m, out);
+done:
+    wmi_end_moments_free(&end[0]);
+    wmi_end_moments_free(&end[1]);
+    return st;
+}
+
+static void set_evenly(wm_alphas *out, int64_t m)
+{
+    *out = (wm_alphas){.bridges = m};
+    for (int64_t k = 0; k <= m; k++)
+        out->alpha[k] = (double)k / (double)m;
+}
+
+/* Tables with discrete columns have no moments to go by: one bridge, or as many as were asked for.
+ */
+static wm_status place_first(wm_alphas *out, wmi_alpha_path *path, const wmi_study_data *data,
+                             const wm_study_opts *o, wm_error *err)
+{
+    const int64_t m = o->bridges == WM_AUTO ? 1 : o->bridges;
+
+    if (!data->found.mixed)
+        return place_by_moments(out, path, data, o, err);
+    if (o->given_spacing)
+        return place_as_given(out, o, m, err);
+    set_evenly(out, m);
+    return WM_OK;
+}
+
+/* A bridge is too long where classification is too easy, or where its ratio hangs on a few rows and
+ * that is not for want of overlap: to halve a short one does not help. */
+static wm_status is_hard(const wmi_trial *t, int64_t k, bool *hard, wm_error *err)
+{
+    const double loss = wmi_trial_bridge(t, k).loss;
+    wm_normaliser n[2];
+    wm_status st;
+
+    if ((st = wmi_trial_normaliser(&n[0], t, k, 0, err)) ||
+        (st = wmi_trial_normaliser(&n[1], t, k, 1, err)))
+        return st;
+    *hard = loss < HARD || (loss < SHORT && (!wmi_normaliser_judged(&n[0], t->n_path) ||
+                                             !wmi_normaliser_judged(&n[1], t->n_path)));
+    return WM_OK;
+}
+
+/* Bridges k and k + 1 are at chance, and the moments see no more on their way than one bridge can
+ * carry: else it is the model that has learned nothing yet, as after a short trial of many columns,
+ * and fewer bridges would not help it. */
+static bool are_idle(const wmi_trial *t, const wmi_alpha_path *path, int64_t k)
+{
+    return wmi_trial_bridge(t, k).loss > IDLE && wmi_trial_bridge(t, k + 1).loss > IDLE &&
+           wmi_alpha_path_between(path, t->alphas.alpha[k], t->alphas.alpha[k + 2]) <=
+               WMI_BRIDGE_LENGTH;
+}
+
+/* Ordinary tables mostly need one bridge; where it is too hard, twice as many. */
+static void place_evenly(const wmi_trial *t, const wmi_study_data *data, const wm_study_opts *o,
+                         wm_alphas *out, bool *did)
+{
+    /* Without a column that moves gradually a bridge needs one that switches. */
+    const int64_t most =
+        data->linear || data->blocks > o->max_bridges ? o->max_bridges : data->blocks;
+    const int64_t more = 2 * t->m < most ? 2 * t->m : most;
+    bool hard = false;
+
+    for (int64_t k = 0; !hard && k < t->m; k++)
+        hard = wmi_trial_bridge(t, k).loss < HARD;
+    if (hard && more > t->m) {
+        set_evenly(out, more);
+        *did = true;
+    }
+}
+
+/* Halves hard bridges and merges idle neighbours; *changed is false where nothing is to be done.
+ * Chains without linear columns cannot be halved. */
+static wm_status place_again(const wmi_trial *t, const wmi_alpha_path *path,
+                             const wmi_study_data *data, const wm_study_opts *o, wm_alphas *out,
+                             bool *did, wm_error *err)
+{
+    wm_alphas next = {.bridges = 0};
+    bool changed = false;
+
+    *did = false;
+    if (data->found.mixed) {
+        place_evenly(t, data, o, out, did);
+        return WM_OK;
+    }
+    if (!data->linear) {
+        /* Blocks turn as evenly as they can: only their number can be changed. */
+        double idle = 0;
+
+        for (int64_t k = 0; k < t->m; k++)
+            idle += (wmi_trial_bridge(t, k).loss > IDLE) / (double)t->m;
+        if (t->m < 2 || idle < 1)
+            return WM_OK;
+        set_evenly(out, (t->m + 1) / 2);
+        *did = true;
+        return WM_OK;
+    }
+    for (int64_t k = 0; k < t->m; k++) {
+        const double a = t->alphas.alpha[k], b = t->alphas.alpha[k + 1];
+        bool hard;
+        wm_status st = is_hard(t, k, &hard, err);
+
+        if (st)
+            return st;
+        if (hard && t->m < o->max_bridges && next.bridges + t->m - k < o->max_bridges &&
+            b - a > 1e-12) {
+            next.alpha[++next.bridges] = wmi_alpha_path_half(path, a, b);
+            changed = true;
+        } else if (k + 1 < t->m && are_idle(t, path, k)) {
+            k++; /* the next one is joined to this one */
+            changed = true;
+        }
+        next.alpha[++next.bridges] = t->alphas.alpha[k + 1];
+    }
+    next.alpha[0] = t->alphas.alpha[0];
+    *did = changed;
+    if (changed)
+        *out = next;
+    return WM_OK;
+}
+
+/* ---- choosing a model ---- */
+
+/* Operations of curves for all columns on this chain, folds and strengths together, in double. */
+static double additive_cost(const wm_study *s, const wm_study_opts *o, int64_t m)
+{
+    const double numbers = WMI_SMOOTHS_MAX * (double)s->data.dim;
+    const double n = fmin((double)(s->data.n[0] + s->data.n[1]), WMI_CHOICE_ROWS);
+
+    return (double)(o->folds * m * NEWTON_STEPS) * n * numbers * numbers;
+}
+
+/* Moments describe continuous columns, and a linear ratio is for those who have no rows for a
+ * quadratic one: it assumes equal covariances, and where the ends are far apart the price of that
+ * does not show in the losses of the bridges. Curves for every column and effects of levels serve
+ * any table that is not too wide or too far apart for them. */
+static void choose_candidates(wm_study *s, const wm_study_opts *o, int64_t m)
+{
+    const int64_t q = o->pairs ? 0 : 1, d = s->data.dim;
+    const int64_t n = s->data.n[0] < s->data.n[q] ? s->data.n[0] : s->data.n[q];
+    const bool mixed = s->data.found.mixed;
+
+    for (int64_t i = 0; i < o->n_models; i++)
+        s->candidate[s->n_candidates++].model = o->models[i];
+    if (o->n_models)
+        return;
+    if (!mixed && !o->pairs && n < d * (d + 3)) /* no linear ratio tells u from v */
+        s->candidate[s->n_candidates++].model = WM_RATIO_LINEAR;
+    if (!mixed)
+        s->candidate[s->n_candidates++].model = WM_RATIO_QUADRATIC;
+    if (mixed || (!o->pairs && additive_cost(s, o, m) < CHEAP))
+        s->candidate[s->n_candidates++].model = WM_RATIO_ADDITIVE;
+    if (mixed && n >= NETWORK_ROWS) {
+        if (wmi_ratio_products(&s->data.encoder) > 0)
+            s->candidate[s->n_candidates++].model = WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE;
+        s->candidate[s->n_candidates++].model = WM_RATIO_ADDITIVE | WM_RATIO_MLP;
+    }
+    if (n >= NETWORK_ROWS && !mixed) {
+        s->candidate[s->n_candidates++].model = WM_RATIO_QUADRATIC | WM_RATIO_MLP;
+        s->candidate[s->n_candidates++].model = WM_RATIO_MLP;
+    }
+}
+
+static bool is_network(const wm_candidate *c)
+{
+    return wmi_is_network(c->model);
+}
+
+/* Whether t shall stand instead of the trial that is kept: by more than the noise of the
+ * comparison, but for one that is worse than no ratio at all (log r = 0), which anything better
+ * replaces. */
+static bool is_better(const wmi_trial *t, const wmi_trial *kept, double *se)
+{
+    const double gain = wmi_trial_compare(kept, t, se);
+
+    if (!(kept->mean_loss < WORSE_THAN_NOTHING))
+        return !(t->mean_loss >= kept->mean_loss);
+    return gain > SURE * *se;
+}
+
+/* Candidate i on all folds of this chain; kept in s->trial if it is better than what is there by
+ * more than the noise of the comparison. */
+static wm_status try_fully(wm_study *s, int64_t i, const wm_study_opts *o, const wm_alphas *alphas,
+                           int64_t round, wm_error *err)
+{
+    wm_candidate *c = &s->candidate[i];
+    const bool first = !s->trial.m;
+    wmi_trial t;
+    double se = 0;
+    char name[WMI_MODEL_TEXT];
+    wm_status st;
+
+    st = wmi_trial_run(&t, &s->data, o, c->model, s->whiten[i], alphas, round, err);
+    if (st == WM_EINVAL && s->n_candidates > 1) { /* a form that these rows cannot have */
+        c->loss = NAN;
+        c->given_up = true;
+        wm_say(o->control.sink, WM_LOG_DEBUG, "%s does not apply: %s",
+               wm_ratio_model_text(c->model, name, sizeof name), err ? err->text : "");
+        return WM_OK;
+    }
+    if (st)
+        return st;
+    c->loss = t.mean_loss;
+    c->seconds += t.seconds;
+    c->given_up = false;
+    wm_say(o->control.sink, WM_LOG_DEBUG, "round %d, %s: held-out loss %.5f in %.1f s",
+           (int)round + 1, wm_ratio_model_text(c->model, name, sizeof name), t.mean_loss,
+           t.seconds);
+    c->kept = first || is_better(&t, &s->trial, &se);
+    c->loss_se = se;
+    if (!c->kept) {
+        wmi_trial_free(&t);
+        return WM_OK;
+    }
+    for (int64_t j = 0; j < s->n_candidates; j++)
+        s->candidate[j].kept = j == i;
+    wmi_trial_free(&s->trial);
+    s->trial = t;
+    return WM_OK;
+}
+
+/* The best network so far, as a short trial. */
+typedef struct short_trial {
+    wmi_trial trial; /* of this round; m = 0: there is none */
+    int64_t which;   /* candidate */
+    bool clear;      /* better than any form beyond doubt */
+} short_trial;
+
+/* Whether networks of this model can read whitened columns: splines have their knots by column, and
+ * separable networks keep u and v apart. */
+static bool can_whiten(const wm_study *s, wm_ratio_model model)
+{
+    return s->data.whitening.mix && model & WM_RATIO_MLP &&
+           !(model & (WM_RATIO_ADDITIVE | WM_RATIO_SEPARABLE));
+}
+
+/* Short trial of candidate i. The first one tells whether its network should read whitened columns:
+ * by held-out loss, or beside a form, which has seen to correlations already, by how strong they
+ * are.
+ */
+static wm_status run_pilot(wm_study *s, int64_t i, const wm_study_opts *o, const wm_alphas *alphas,
+                           wmi_trial *t, wm_error *err)
+{
+    const wm_ratio_model model = s->candidate[i].model;
+    const bool form = model & (WM_RATIO_LINEAR | WM_RATIO_QUADRATIC), known = s->whiten_known[i];
+    wmi_trial other;
+    wm_status st;
+
+    s->whiten_known[i] = true;
+    if (!known && can_whiten(s, model))
+        s->whiten[i] =
+            o->whiten == WM_CHOICE_YES || !form || s->data.whitening.condition > CORRELATED;
+    if ((st = wmi_trial_pilot(t, &s->data, o, model, s->whiten[i], alphas, err)) || known || form ||
+        !s->whiten[i] || o->whiten == WM_CHOICE_YES)
+        return st;
+    if ((st = wmi_trial_pilot(&other, &s->data, o, model, false, alphas, err))) {
+        wmi_trial_free(t);
+        return st;
+    }
+    other.seconds += t->seconds;
+    wm_say(o->control.sink, WM_LOG_DEBUG, "short trial: loss %.5f whitened, %.5f as they are",
+           t->mean_loss, other.mean_loss);
+    if (t->mean_loss <= other.mean_loss) {
+        t->seconds = other.seconds;
+        wmi_trial_free(&other);
+        return WM_OK;
+    }
+    s->whiten[i] = false;
+    wmi_trial_free(t);
+    *t = other;
+    return WM_OK;
+}
+
+/* Pilots of the networks that are still in the race, against the best form of this round. */
+static wm_status try_shortly(wm_study *s, short_trial *best, const wm_study_opts *o,
+                             const wm_alphas *alphas, wm_error *err)
+{
+    bool failed = false; /* a network beside a form: then one alone has no chance */
+    bool clear = best->clear;
+
+    wmi_trial_free(&best->trial);
+    for (int64_t i = 0; i < s->n_candidates; i++) {
+        wm_candidate *c = &s->candidate[i];
+        wmi_trial t;
+        double se, gain;
+        wm_status st;
+
+        if (!is_network(c) || (best->clear && i != best->which))
+            continue;
+        c->loss = NAN;
+        c->given_up = true;
+        if (failed && !o->n_models)
+            continue;
+        if ((st = run_pilot(s, i, o, alphas, &t, err)))
+            return st;
+        c->seconds += t.seconds;
+        gain = s->trial.m ? wmi_trial_compare(&s->trial, &t, &se) : 0;
+        wm_say(o->control.sink, WM_LOG_DEBUG, "short trial: %g s, loss %.5f, gain %.5f +- %.5f",
+               t.seconds, t.mean_loss, gain, s->trial.m ? se : 0);
+        if (s->trial.m && !best->clear && gain < HOPE * se) {
+            failed = true;
+            wmi_trial_free(&t);
+        } else if (best->trial.m && t.mean_loss >= best->trial.mean_loss) {
+            wmi_trial_free(&t);
+        } else {
+            wmi_trial_free(&best->trial);
+            best->trial = t;
+            best->which = i;
+            clear = clear || (s->trial.m && gain > CLEAR * se);
+        }
+    }
+    best->clear = clear;
+    if (best->trial.m)
+        s->candidate[best->which].given_up = false;
+    return WM_OK;
+}
+
+/* One chain: all forms, then the networks' pilots. Once a network has clearly won, only that. */
+static wm_status try_chain(wm_study *s, short_trial *best, const wm_study_opts *o,
+                           const wm_alphas *alphas, int64_t round, wm_error *err)
+{
+    wm_status st = WM_OK;
+
+    wmi_trial_free(&s->trial);
+    for (int64_t i = 0; i < s->n_candidates && !st; i++)
+        if (!is_network(&s->candidate[i])) {
+            if (!best->clear)
+                st = try_fully(s, i, o, alphas, round, err);
+            else
+                s->candidate[i].loss = NAN; /* it was that of another chain */
+            s->candidate[i].given_up = best->clear;
+        }
+    return st || s->data.found.mixed ? st : try_shortly(s, best, o, alphas, err);
+}
+
+static wm_status place_and_try(wm_study *s, const wm_study_opts *o, wmi_alpha_path *path,
+                               wm_alphas *alphas, short_trial *best, wm_error *err)
+{
+    const bool found = o->bridges == WM_AUTO && !o->given_spacing;
+
+    s->info.spacing_found = found;
+    for (s->info.rounds = 0; s->info.rounds < ROUNDS; s->info.rounds++) {
+        const int64_t before = alphas->bridges;
+        bool changed = false;
+        wm_status st;
+
+        if ((st = try_chain(s, best, o, alphas, s->info.rounds, err)) ||
+            (found && s->info.rounds < ROUNDS - 1 &&
+             (st = place_again(best->trial.m ? &best->trial : &s->trial, path, &s->data, o, alphas,
+                               &changed, err))))
+            return st;
+        if (!changed) {
+            s->info.rounds++;
+            break;
+        }
+        wm_say(o->control.sink, WM_LOG_INFO, "from %d to %d bridges: some were too %s", (int)before,
+               (int)alphas->bridges, alphas->bridges > before ? "hard" : "easy");
+    }
+    /* Curves say where bridges go in a table that is no cloud of points; networks come after. */
+    return s->data.found.mixed ? try_shortly(s, best, o, alphas, err) : WM_OK;
+}
+
+wm_status wmi_study_search(wm_study *s, const wm_study_opts *o, wm_error *err)
+{
+    wm_alphas alphas = {.bridges = 0};
+    wmi_alpha_path path = {0};
+    short_trial best = {.which = -1};
+    wm_status st;
+
+    st = place_first(&alphas, &path, &s->data, o, err);
+    if (st == WM_EINVAL && !o->pairs && !o->n_models && !o->given_spacing) {
+        s->data.found.mixed = true; /* columns that depend on each other have no moments either */
+        wmi_alpha_path_free(&path);
+        path = (wmi_alpha_path){0};
+        st = place_first(&alphas, &path, &s->data, o, err);
+    }
+    if (st)
+        goto done;
+    choose_candidates(s, o, alphas.bridges);
+    if (!(st = place_and_try(s, o, &path, &alphas, &best, err)) && best.trial.m)
+        st = try_fully(s, best.which, o, &alphas, s->info.rounds - 1, err);
+    if (!st && !s->trial.m)
+        st = WM_EINVAL; /* no candidate could be fitted: err says why the last one could not */
+done:
+    wmi_trial_free(&best.trial);
+    wmi_alpha_path_free(&path);
+    return st;
+}

@@ -1,0 +1,170 @@
+/* study_support.c - the two questions that no held-out row answers: whether a form may go on where
+ * there are no rows, and whether p has rows where q has none. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "check/checks.h"
+#include "check/support.h"
+#include "study/study_impl.h"
+
+static const double BEHIND = 0.005; /* share of rows behind a border of the other table */
+/* Share of rows far from all of the other table; and where the mean of the ratio, which would miss
+ * them, can be told. */
+static const double ALONE = 0.05, ALONE_TOLD = 0.15;
+
+/* Categories and whole numbers are not normal, and need not be: a form has the effect of each
+ * level.
+ */
+static bool all_continuous(const wmi_encoder *e)
+{
+    for (int64_t j = 0; j < e->raw; j++)
+        if (e->kind[j] != WM_KIND_CONTINUOUS)
+            return false;
+    return true;
+}
+
+/* Nats. Rows that look normal may have tails that are not: one of 30 degrees of freedom cannot be
+ * told from it, and the farther a form goes on, the more that matters. */
+static const double FORM_REACHES = 30;
+
+wm_status wmi_study_look_at_form(wm_study *s, const wm_study_opts *opts, wm_error *err)
+{
+    const int64_t pairs = s->pairs ? s->data.encoder.first[opts->pairs] : 0;
+
+    s->by_form = s->trial.model == WM_RATIO_QUADRATIC && wmi_trial_only_moments(&s->trial);
+    s->normal = false;
+    if (!s->by_form || !all_continuous(&s->data.encoder))
+        return WM_OK;
+    s->normal = true;
+    for (int t = 0; t < (s->pairs ? 1 : 2); t++) {
+        wm_status st =
+            wmi_normality_of(&s->normality[t], s->data.n[t], s->data.dim, s->data.x[t], pairs, err);
+
+        if (st)
+            return st;
+        s->normal = s->normal && wmi_looks_normal(&s->normality[t]);
+    }
+    return WM_OK;
+}
+
+bool wmi_study_form_goes_on(const wm_study *s)
+{
+    return s->normal && s->info.kl_pq.value <= FORM_REACHES;
+}
+
+void wmi_study_check_form(wm_study *s)
+{
+    const wmi_normality *n = &s->normality[0];
+    const bool tied = n->tie > n->tie_limit;
+
+    if (!s->pairs || !(n->tie_limit > 0)) /* not asked */
+        return;
+    if (s->normal)
+        wmi_checks_add(&s->checks, "form", n->tie, n->tie_limit, WM_CHECK_OK,
+                       "Pairs look jointly normal, as the form has it (largest departure %.1f "
+                       "standard errors, of which chance makes %.1f).",
+                       n->tie, n->tie_limit);
+    else if (tied)
+        wmi_checks_add(&s->checks, "form", n->tie, n->tie_limit, WM_CHECK_DOUBT,
+                       "u and v are tied together in a way that the form does not hold (by %.1f "
+                       "standard errors; chance makes %.1f): some of the mutual information is "
+                       "missed. A network, more rows or fewer columns may find it.",
+                       n->tie, n->tie_limit);
+    else
+        wmi_checks_add(&s->checks, "form", n->shape, n->shape_limit, WM_CHECK_DOUBT,
+                       "Rows do not look jointly normal (distance %.3f, of which chance makes "
+                       "%.3f), as the form has it: some of the mutual information may be missed.",
+                       n->shape, n->shape_limit);
+}
+
+/* ---- support ---- */
+
+/* The columns of both tables that are numbers on a continuum, side by side. */
+typedef struct numbers {
+    int64_t d;
+    int64_t *raw; /* (d) which column each is */
+    double *x[2]; /* (n, d) */
+} numbers;
+
+static void free_numbers(numbers *c)
+{
+    wmi_free(c->raw);
+    wmi_free(c->x[0]);
+    wmi_free(c->x[1]);
+}
+
+static wm_status gather_numbers(numbers *c, const wmi_study_data *data, wm_error *err)
+{
+    const wmi_encoder *e = &data->encoder;
+    wm_status st;
+
+    if ((st = wmi_alloc(&c->raw, e->raw, sizeof *c->raw, "columns", err)))
+        return st;
+    for (int64_t j = 0; j < e->raw; j++)
+        if (e->kind[j] == WM_KIND_CONTINUOUS && e->first[j] < e->first[j + 1])
+            c->raw[c->d++] = j;
+    for (int t = 0; t < 2 && c->d; t++) {
+        if ((st = wmi_alloc(&c->x[t], data->n[t] * c->d, sizeof *c->x[t], "rows", err)))
+            return st;
+        for (int64_t i = 0; i < data->n[t]; i++)
+            for (int64_t j = 0; j < c->d; j++)
+                c->x[t][i * c->d + j] = data->x[t][i * data->dim + e->first[c->raw[j]]];
+    }
+    return WM_OK;
+}
+
+static void judge_support(wm_study *s, const wmi_support *found, int own, const int64_t *raw)
+{
+    static const char *const name[] = {"p", "q"};
+    const wm_normaliser *mean = own ? &s->info.under_p : &s->info.under_q;
+    const bool told = wmi_normaliser_judged(mean, own ? s->info.n_p : s->info.n_q);
+    const double limit = told ? ALONE_TOLD : ALONE;
+    const bool guessed = !wmi_study_form_goes_on(s) && found->alone > limit;
+    const char *check = own ? "support_qp" : "support_pq";
+
+    if (found->beyond > BEHIND && found->column >= 0)
+        wmi_checks_add(&s->checks, check, found->beyond, BEHIND, WM_CHECK_DOUBT,
+                       "KL(%s, %s) is infinite or cannot be told: %s has rows where %s has none. "
+                       "%.1f %% of its rows lie behind the end of %s in %s, where that breaks off.",
+                       name[own], name[1 - own], name[own], name[1 - own], 100 * found->beyond,
+                       name[1 - own], s->column[raw[found->column]].name);
+    else if (found->beyond > BEHIND)
+        wmi_checks_add(&s->checks, check, found->beyond, BEHIND, WM_CHECK_DOUBT,
+                       "KL(%s, %s) is infinite or cannot be told: %s has rows where %s has none. "
+                       "At least %.1f %% of its rows lie behind a border where %s breaks off.",
+                       name[own], name[1 - own], name[own], name[1 - own], 100 * found->beyond,
+                       name[1 - own]);
+    else if (guessed)
+        wmi_checks_add(&s->checks, check, found->alone, limit, WM_CHECK_DOUBT,
+                       "%.0f %% of the rows of %s have no row of %s near them: how large the "
+                       "ratio is there is what the model makes of it, and no row can tell.",
+                       100 * found->alone, name[own], name[1 - own]);
+    else
+        wmi_checks_add(&s->checks, check, found->alone, limit, WM_CHECK_OK,
+                       found->alone > limit
+                           ? "%.0f %% of the rows of %s have no row of %s near them, and both "
+                             "tables look normal: the form may be believed there."
+                           : "All but %.0f %% of the rows of %s have rows of %s near them.",
+                       100 * found->alone, name[own], name[1 - own]);
+}
+
+wm_status wmi_study_check_support(wm_study *s, wm_error *err)
+{
+    numbers c = {0};
+    wm_status st;
+
+    if (s->pairs)
+        return WM_OK;
+    st = gather_numbers(&c, &s->data, err);
+    for (int own = 0; own < 2 && !st && c.d; own++) {
+        const int64_t n[] = {s->data.n[own], s->data.n[1 - own]};
+        const double *const x[] = {c.x[own], c.x[1 - own]};
+        wmi_support found;
+
+        wmi_support_of(&found, n, c.d, x);
+        judge_support(s, &found, own, c.raw);
+    }
+    free_numbers(&c);
+    return st;
+}
