@@ -26,8 +26,10 @@ void wmi_check_entropy(wm_checks *list, const wm_estimate *mi, const char *what,
 typedef struct wmi_level_counts {
     const char *column;
     int64_t n;
-    const char *const *level; /* (n) */
+    const char *const *level; /* (n) what they are called */
     const int64_t *rows[2];   /* (n) of p and of q */
+    int64_t raw;              /* place of the column in the tables */
+    const double *value;      /* (n) as they stand there, ascending */
 } wmi_level_counts;
 
 /* "levels": levels of any of n columns that one sample has and the other lacks. In doubt where so

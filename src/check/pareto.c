@@ -145,6 +145,20 @@ void wmi_top_sort(wmi_top *t)
         qsort(t->x, (size_t)t->n, sizeof *t->x, ascending);
 }
 
+/* Whether log_w (m) ascends from the cutoff in few steps, of three weights each on average: those
+ * of a table of levels, which end at their largest. There is no tail to go on from, and a fit would
+ * make one of the steps. A few weights alone above the others are none. */
+static bool in_few_steps(int64_t m, const double *log_w, double cutoff)
+{
+    int64_t above = 0, steps = 0;
+
+    for (int64_t i = 0; i < m; i++) {
+        above += log_w[i] > cutoff;
+        steps += log_w[i] > (i ? log_w[i - 1] : cutoff);
+    }
+    return above >= WMI_PARETO_LEAST && 3 * steps <= m;
+}
+
 wm_status wmi_pareto_k(double *k, int64_t n, const double *log_w, wm_error *err)
 {
     const int64_t m = wmi_pareto_length(n);
@@ -164,7 +178,7 @@ wm_status wmi_pareto_k(double *k, int64_t n, const double *log_w, wm_error *err)
     for (int64_t i = 0; i < n; i++)
         (void)wmi_top_push(&top, log_w[i], &out);
     wmi_top_sort(&top);
-    *k = wmi_pareto_fit(m, x + 1, x[0], x + m + 1).k;
+    *k = in_few_steps(m, x + 1, x[0]) ? -INFINITY : wmi_pareto_fit(m, x + 1, x[0], x + m + 1).k;
     wmi_free(x);
     return WM_OK;
 }

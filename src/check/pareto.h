@@ -35,7 +35,8 @@ wmi_pareto wmi_pareto_fit(int64_t m, const double *log_w, double cutoff, double 
 double wmi_pareto_log_quantile(const wmi_pareto *fit, double cutoff, double p);
 
 /* Shape k of the upper tail of exp(log_w), (n), in any order; -inf entries are weights of 0. -inf
- * where the weights are all the same, NaN where n is below 21 or one is NaN or +inf. WM_ENOMEM. */
+ * where the largest weights are all the same, or have few values many times over (there is no tail
+ * among these), NaN where n is below 21 or one is NaN or +inf. WM_ENOMEM. */
 WM_MUST_CHECK wm_status wmi_pareto_k(double *k, int64_t n, const double *log_w, wm_error *err);
 
 /* --- the largest of a sequence -----------------------------------------------------------------*/

@@ -3,6 +3,7 @@
  * docs/calibration.md. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/sums.h"
@@ -122,6 +123,15 @@ static void check_extrapolation(wm_study *s)
                                                  : "Gaussian waymarks");
 }
 
+/* ", tail k 0.31", or nothing where weights have no tail, or too few of them to tell. */
+static const char *tail_text(char out[32], double k)
+{
+    out[0] = 0;
+    if (isfinite(k))
+        snprintf(out, 32, ", tail k %.2f", k);
+    return out;
+}
+
 /* How a mean that should be 1 is judged that misses it by so many nats beyond its noise. */
 static wm_outcome by_miss(double miss, double limit)
 {
@@ -140,19 +150,21 @@ static void check_normaliser(wm_study *s, const char *name, const char *what,
     /* Of normal tables the ratio is known better than such a mean, unless most rows count. */
     const bool weak = wmi_study_form_goes_on(s) && miss > limit && n->ess < 0.5 * (double)rows;
     const bool judged = wmi_normaliser_judged(n, rows) && !weak;
+    char tail[32];
 
     if (!judged)
         wmi_checks_add_unknown(
             &s->checks, name, n->ess, LEAST_ESS, false,
             "%s should be 1, but cannot be judged: of %" PRId64 " rows a few have all the weight "
-            "(effective sample size %.1f, tail k %.2f). That is so whenever p and q are far apart.",
-            what, rows, n->ess, n->pareto_k);
+            "(effective sample size %.1f%s). That is so whenever p and q are far apart.",
+            what, rows, n->ess, tail_text(tail, n->pareto_k));
     else
         wmi_checks_add(
             &s->checks, name, n->log_mean, limit, by_miss(miss, limit),
             "%s should be 1 and is %.4f (standard error %.4f; effective sample size %.0f of "
-            "%" PRId64 ", tail k %.2f).%s",
-            what, exp(n->log_mean), exp(n->log_mean) * n->se, n->ess, rows, n->pareto_k,
+            "%" PRId64 "%s).%s",
+            what, exp(n->log_mean), exp(n->log_mean) * n->se, n->ess, rows,
+            tail_text(tail, n->pareto_k),
             miss <= limit ? "" : " The ratio is off by that much: more data or another model.");
 }
 
@@ -160,6 +172,7 @@ static void check_normaliser(wm_study *s, const char *name, const char *what,
  * is too long. */
 static wm_status check_bridges(wm_study *s, wm_error *err)
 {
+    char text[32];
     double worst = 0, tail = -INFINITY;
     wm_normaliser heavy = {0}; /* of the bridge that can be judged least, or of none */
     int64_t at = 0, heaviest = -1;
@@ -194,7 +207,7 @@ static wm_status check_bridges(wm_study *s, wm_error *err)
                        at);
     if (heaviest < 0)
         wmi_checks_add(&s->checks, "tails", tail, TAIL, WM_CHECK_OK,
-                       "No bridge's ratio hangs on a few rows (largest tail k %.2f).", tail);
+                       "No bridge's ratio hangs on a few rows%s.", tail_text(text, tail));
     else if (wmi_study_form_goes_on(s))
         wmi_checks_add(&s->checks, "tails", tail, TAIL, WM_CHECK_OK,
                        "The ratio of bridge %" PRId64 " is largest at a few extreme rows (tail k "

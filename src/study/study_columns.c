@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/sums.h"
-#include "check/impossible.h"
+#include "check/combinations.h"
 #include "study/study_impl.h"
 #include "waymark/sink.h"
 
@@ -283,16 +283,22 @@ static wm_status keep_counts(wmi_level_counts *out, const wm_study_column *col, 
     const size_t bytes = (size_t)c->n * sizeof(int64_t);
     const char **level = wmi_arena_alloc(arena, (size_t)c->n * sizeof *level, err);
     int64_t *rows[2] = {level ? wmi_arena_alloc(arena, bytes, err) : NULL, NULL};
+    double *value = rows[0] ? reals(arena, c->n, err) : NULL;
 
-    if (!rows[0] || !(rows[1] = wmi_arena_alloc(arena, bytes, err)))
+    if (!value || !(rows[1] = wmi_arena_alloc(arena, bytes, err)))
         return WM_ENOMEM;
+    memcpy(value, c->value, (size_t)c->n * sizeof *value);
     for (int64_t i = 0; i < c->n; i++)
         if (!(level[i] = level_text(c, i, schema, j, arena, err)))
             return WM_ENOMEM;
     for (int t = 0; t < 2; t++)
         memcpy(rows[t], c->rows[t], bytes);
-    *out = (wmi_level_counts){
-        .column = col->name, .n = c->n, .level = level, .rows = {rows[0], rows[1]}};
+    *out = (wmi_level_counts){.column = col->name,
+                              .raw = j,
+                              .n = c->n,
+                              .value = value,
+                              .level = level,
+                              .rows = {rows[0], rows[1]}};
     return WM_OK;
 }
 
@@ -389,6 +395,7 @@ wm_status wmi_study_columns(wm_study *s, const wm_data *p, const wm_data *q,
         (st = describe_columns(s, table, schema, o, counts, &n_counts, err)))
         goto done;
     wmi_check_levels(&s->checks, n_counts, counts);
+    st = wmi_check_combinations(&s->checks, table, n_counts, counts, err);
 done:
     wmi_free(counts);
     return st;

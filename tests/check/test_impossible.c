@@ -110,10 +110,11 @@ static void levels_that_one_side_lacks_are_named(void **state)
     static const int64_t p_cut[] = {20, 43, 37}, q_cut[] = {60, 40, 0};
     static const int64_t p_few[] = {50, 49, 1}, q_few[] = {50, 50, 0};
     static const int64_t p_sex[] = {100, 0}, q_sex[] = {50, 50}, both[] = {50, 50};
-    const wmi_level_counts all[] = {{"cut", 3, cut, {p_cut, q_cut}},
-                                    {"sex", 2, sex, {p_sex, q_sex}}};
-    const wmi_level_counts few = {"cut", 3, cut, {p_few, q_few}};
-    const wmi_level_counts fine = {"sex", 2, sex, {both, both}};
+    const wmi_level_counts all[] = {
+        {.column = "cut", .n = 3, .level = cut, .rows = {p_cut, q_cut}},
+        {.column = "sex", .n = 2, .level = sex, .rows = {p_sex, q_sex}}};
+    const wmi_level_counts few = {.column = "cut", .n = 3, .level = cut, .rows = {p_few, q_few}};
+    const wmi_level_counts fine = {.column = "sex", .n = 2, .level = sex, .rows = {both, both}};
     wm_checks list = {0};
 
     (void)state;

@@ -107,6 +107,23 @@ static void odd_samples_have_an_answer(void **state)
 }
 
 /* The quantiles are those of the distribution: P(X > x) = (1 + k x / sigma)^(-1/k). */
+/* A table of levels has few different weights. A fit to their steps said k = 1.3, "a few rows have
+ * all the weight", of twelve cells of which the rarest had four rows. */
+static void steps_have_no_tail(void **state)
+{
+    double w[1000], k;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        w[i] = i < 10 ? 5 : i < 40 ? 3 : i % 7;
+    assert_int_equal(wmi_pareto_k(&k, 1000, w, NULL), WM_OK);
+    assert_true(k == -INFINITY);
+    for (int i = 0; i < 1000; i++) /* the same, but each for itself */
+        w[i] += 1e-3 * i;
+    assert_int_equal(wmi_pareto_k(&k, 1000, w, NULL), WM_OK);
+    assert_true(k > -INFINITY);
+}
+
 static void quantiles_invert_the_distribution(void **state)
 {
     const double shapes[] = {-0.8, -1e-9, 0, 1e-9, 0.5, 3}, log_sigma = 1.3, cutoff = 0.4;
@@ -175,6 +192,7 @@ int main(void)
         cmocka_unit_test(tails_of_known_shape_are_recognised),
         cmocka_unit_test(scale_and_order_do_not_matter),
         cmocka_unit_test(odd_samples_have_an_answer),
+        cmocka_unit_test(steps_have_no_tail),
         cmocka_unit_test(quantiles_invert_the_distribution),
         cmocka_unit_test(the_largest_are_kept),
         cmocka_unit_test(memory_may_be_short),
