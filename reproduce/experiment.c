@@ -1,7 +1,6 @@
 /* experiment.c - what the experiments share: presets, checks, clearing up. */
 #include "experiment.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,12 +37,9 @@ void reproduce_verdict(const reproduce_result *out)
     wm_summary_text(out->summary, "verdict", out->doubt ? "doubt" : "trust");
 }
 
-void reproduce_cell(wm_text_table *t, double x, int digits)
+wm_figure *reproduce_figure(reproduce_result *out, const char *name, const char *title)
 {
-    if (isnan(x))
-        wm_text_table_text(t, "");
-    else
-        wm_text_table_real(t, x, digits);
+    return out->figures[out->n_figures++] = wm_figure_new(name, title);
 }
 
 void reproduce_announce(const wm_sink *sink, int i, int n, const char *name)

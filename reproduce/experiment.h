@@ -65,8 +65,8 @@ void reproduce_check(reproduce_result *out, const char *name, double value, doub
 /* The summary's "verdict", after the last check. */
 void reproduce_verdict(const reproduce_result *out);
 
-/* A cell of the table; empty where x is NaN, which is not known. */
-void reproduce_cell(wm_text_table *t, double x, int digits);
+/* A figure among those of the result; NULL without memory, which its calls accept. */
+wm_figure *reproduce_figure(reproduce_result *out, const char *name, const char *title);
 
 /* Says which of the n fits of an experiment begins; i counts from 0. */
 void reproduce_announce(const wm_sink *sink, int i, int n, const char *name);

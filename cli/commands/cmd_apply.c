@@ -168,48 +168,40 @@ done:
     return st;
 }
 
-static void put_real(wm_text_table *t, const char *name, double value, const char *of)
-{
-    wm_text_table_text(t, name);
-    wm_text_table_real(t, value, 4);
-    wm_text_table_text(t, of);
-}
-
-static void put_text(wm_text_table *t, const char *name, const char *value, const char *of)
-{
-    wm_text_table_text(t, name);
-    wm_text_table_text(t, value);
-    wm_text_table_text(t, of);
-}
-
 static wm_status print_table(const cli_call *call, const wm_apply_info *info, wm_error *err)
 {
     const apply_opts *o = call->opts;
     const wm_weights_info *w = &info->weights;
-    const char *of = units_name(call);
+    const double unit = units_per_nat(call);
+    const struct {
+        const char *name, *of;
+        double value;
+    } said[] = {{"mean log-ratio", units_name(call), info->mean * unit},
+                {"smallest", units_name(call), info->least * unit},
+                {"largest", units_name(call), info->largest * unit},
+                {"log of the mean ratio", "0 if X is of q", w->log_mean * unit},
+                {"effective sample size", "as weights", w->ess}};
     char title[CLI_PATH_SIZE + 64], limit[48];
-    wm_text_table *t = NULL;
-    wm_status st;
+    wm_text_table *t;
 
     snprintf(title, sizeof title, "%s: %" PRId64 " %s",
              file_of(call) ? file_of(call) : "standard output", info->n,
              !o->weights ? "log-ratios"
              : o->log    ? "logarithms of weights"
                          : "weights");
-    if ((st = wm_text_table_new(&t, title, err)))
-        return st;
-    wm_text_table_columns(t, "<of X|value|<");
-    put_real(t, "mean log-ratio", info->mean * units_per_nat(call), of);
-    put_real(t, "smallest", info->least * units_per_nat(call), of);
-    put_real(t, "largest", info->largest * units_per_nat(call), of);
-    put_real(t, "log of the mean ratio", w->log_mean * units_per_nat(call), "0 if X is of q");
-    put_real(t, "effective sample size", w->ess, "as weights");
+    t = wm_text_table_new(title, "<of X|value|<");
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        WM_ROW(t, WM_CELL_TEXT(said[i].name), WM_CELL_REAL(said[i].value, 4),
+               WM_CELL_TEXT(said[i].of));
     snprintf(limit, sizeof limit, "good up to %.2f", w->pareto_limit);
+    WM_ROW(t, WM_CELL_TEXT("Pareto k of the tail"));
     if (isfinite(w->pareto_k))
-        put_real(t, "Pareto k of the tail", w->pareto_k, isnan(w->pareto_limit) ? NULL : limit);
+        WM_ROW(t, WM_CELL_REAL(w->pareto_k, 4),
+               WM_CELL_TEXT(isnan(w->pareto_limit) ? NULL : limit));
+    else if (w->pareto_k < 0)
+        WM_ROW(t, WM_CELL_TEXT("none"), WM_CELL_TEXT("no tail: the largest weights are equal"));
     else
-        put_text(t, "Pareto k of the tail", w->pareto_k < 0 ? "none" : "not known",
-                 w->pareto_k < 0 ? "no tail: the largest weights are equal" : "too few weights");
+        WM_ROW(t, WM_CELL_TEXT("not known"), WM_CELL_TEXT("too few weights"));
     if (w->pareto_k > w->pareto_limit)
         wm_text_table_tone(t, WM_TONE_WARN);
     return wm_text_table_finish(t, file_of(call) ? stdout : stderr, err);

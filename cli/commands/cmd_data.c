@@ -207,26 +207,20 @@ static wm_status print_truth(const cli_call *call, const wm_problem *p, wm_error
     const wm_problem_info *info = wm_problem_about(p);
     const wm_problem_truth truth = wm_problem_answer(p);
     const double unit = units_per_nat(call);
-    wm_text_table *t = NULL;
-    wm_status st;
+    char headers[32];
+    wm_text_table *t;
 
-    if ((st = wm_text_table_new(&t, NULL, err)))
-        return st;
     printf("%s: %s\n", info->name, info->about);
     for (int i = 0; i < info->n_params; i++)
         printf("%s%s %.6g", i ? ", " : "", info->params[i].name, wm_problem_value(p, i));
     printf("%sseed %lld\n\n", info->n_params ? ", " : "", (long long)call->common->seed);
-    wm_text_table_columns(t, "<truth");
-    wm_text_table_column(t, units_name(call), WM_ALIGN_RIGHT);
-    if (info->kind == WM_PROBLEM_RATIO) {
-        wm_text_table_text(t, "KL(p, q)");
-        wm_text_table_real(t, truth.kl_pq * unit, 6);
-        wm_text_table_text(t, "KL(q, p)");
-        wm_text_table_real(t, truth.kl_qp * unit, 6);
-    } else {
-        wm_text_table_text(t, "MI(u, v)");
-        wm_text_table_real(t, truth.mi * unit, 6);
-    }
+    snprintf(headers, sizeof headers, "<truth|%s", units_name(call));
+    t = wm_text_table_new(NULL, headers);
+    if (info->kind == WM_PROBLEM_RATIO)
+        WM_ROW(t, WM_CELL_TEXT("KL(p, q)"), WM_CELL_REAL(truth.kl_pq * unit, 6),
+               WM_CELL_TEXT("KL(q, p)"), WM_CELL_REAL(truth.kl_qp * unit, 6));
+    else
+        WM_ROW(t, WM_CELL_TEXT("MI(u, v)"), WM_CELL_REAL(truth.mi * unit, 6));
     return wm_text_table_finish(t, stdout, err);
 }
 

@@ -126,30 +126,24 @@ static wm_status print_truth(const cli_call *call, const wm_alphabets *a, const 
                              wm_error *err)
 {
     const double unit = units_per_nat(call);
-    wm_text_table *t = NULL;
-    wm_status st = wm_text_table_new(&t, NULL, err);
+    char headers[48];
+    wm_text_table *t;
 
-    if (st)
-        return st;
     printf("u and v have %lld x %lld cells, %lld x %lld pixels; %lld drawings of each "
            "character\n\n",
            (long long)(wm_grid_pairs_height(p) / WM_DRAWING_SIDE),
            (long long)(wm_grid_pairs_width(p) / WM_DRAWING_SIDE),
            (long long)wm_grid_pairs_height(p), (long long)wm_grid_pairs_width(p),
            (long long)wm_alphabets_drawings(a));
-    wm_text_table_columns(t, "cell|<alphabet|characters");
-    wm_text_table_column(t, units_name(call), WM_ALIGN_RIGHT);
-    for (int64_t i = 0; i < wm_grid_pairs_cells(p); i++) {
-        wm_text_table_integer(t, i + 1);
-        wm_text_table_text(t, wm_alphabets_name(a, i));
-        wm_text_table_integer(t, wm_alphabets_size(a, i));
-        wm_text_table_real(t, log((double)wm_alphabets_size(a, i)) * unit, 6);
-    }
+    snprintf(headers, sizeof headers, "cell|<alphabet|characters|%s", units_name(call));
+    t = wm_text_table_new(NULL, headers);
+    for (int64_t i = 0; i < wm_grid_pairs_cells(p); i++)
+        WM_ROW(t, WM_CELL_INTEGER(i + 1), WM_CELL_TEXT(wm_alphabets_name(a, i)),
+               WM_CELL_INTEGER(wm_alphabets_size(a, i)),
+               WM_CELL_REAL(log((double)wm_alphabets_size(a, i)) * unit, 6));
     wm_text_table_rule(t);
-    wm_text_table_text(t, "");
-    wm_text_table_text(t, "MI(u, v)");
-    wm_text_table_text(t, "");
-    wm_text_table_real(t, wm_grid_pairs_mi(p) * unit, 6);
+    WM_ROW(t, WM_CELL_TEXT(""), WM_CELL_TEXT("MI(u, v)"), WM_CELL_TEXT(""),
+           WM_CELL_REAL(wm_grid_pairs_mi(p) * unit, 6));
     return wm_text_table_finish(t, stdout, err);
 }
 

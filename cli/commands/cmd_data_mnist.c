@@ -64,12 +64,8 @@ static wm_status write_all(cli_call *call, const wm_image_set *set, wm_error *er
 
 static wm_status print_parts(const wm_image_set *set, wm_error *err)
 {
-    wm_text_table *t = NULL;
-    wm_status st = wm_text_table_new(&t, NULL, err);
+    wm_text_table *t = wm_text_table_new(NULL, "<part|images|ink|labels");
 
-    if (st)
-        return st;
-    wm_text_table_columns(t, "<part|images|ink|labels");
     for (int i = 0; i < 3; i++) {
         const wm_image_part part = wm_image_set_part(set, (wm_split)i);
         const int64_t size = wm_image_set_height(set) * wm_image_set_width(set);
@@ -83,12 +79,10 @@ static wm_status print_parts(const wm_image_set *set, wm_error *err)
             different += !seen[part.labels[k]];
             seen[part.labels[k]] = true;
         }
-        wm_text_table_text(t, names[i]);
-        wm_text_table_integer(t, part.n);
         snprintf(text, sizeof text, "%.2f %%",
                  part.n ? 100.0 * (double)sum / 255 / (double)(part.n * size) : 0);
-        wm_text_table_text(t, text);
-        wm_text_table_integer(t, different);
+        WM_ROW(t, WM_CELL_TEXT(names[i]), WM_CELL_INTEGER(part.n), WM_CELL_TEXT(text),
+               WM_CELL_INTEGER(different));
     }
     printf("%s: %lld x %lld pixels\n\n", wm_image_set_folder(set),
            (long long)wm_image_set_height(set), (long long)wm_image_set_width(set));

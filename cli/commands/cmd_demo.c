@@ -51,23 +51,18 @@ static void add_row(wm_summary *summary, const demo_row *r)
 
 static wm_status print_table(const demo_row *rows, wm_error *err)
 {
-    wm_text_table *t;
-    wm_status st = wm_text_table_new(&t, "20 nats of mutual information in 80 dimensions", err);
+    wm_text_table *t = wm_text_table_new("20 nats of mutual information in 80 dimensions",
+                                         "<method|bridges|estimate (nats)|error|seconds");
 
-    if (st)
-        return st;
-    wm_text_table_columns(t, "<method|bridges|estimate (nats)|error|seconds");
     for (int i = 0; i < N_ROWS; i++) {
         const double error = 100 * (rows[i].got.mi - TRUTH) / TRUTH;
         char text[32];
 
         snprintf(text, sizeof text, "%+.1f %%", error);
-        wm_text_table_text(t, rows[i].label);
-        wm_text_table_integer(t, rows[i].job.bridges);
-        wm_text_table_real_se(t, rows[i].got.mi, rows[i].got.mi_se, 2);
-        wm_text_table_text(t, text);
+        WM_ROW(t, WM_CELL_TEXT(rows[i].label), WM_CELL_INTEGER(rows[i].job.bridges),
+               WM_CELL_SE(rows[i].got.mi, rows[i].got.mi_se, 2), WM_CELL_TEXT(text));
         wm_text_table_tone(t, fabs(error) <= 5 ? WM_TONE_GOOD : WM_TONE_BAD);
-        wm_text_table_real(t, rows[i].got.seconds, 1);
+        WM_ROW(t, WM_CELL_REAL(rows[i].got.seconds, 1));
     }
     return wm_text_table_finish(t, stdout, err);
 }
@@ -79,12 +74,9 @@ static wm_status draw(const cli_call *call, const demo_row *rows, wm_error *err)
     static const char *const losses_of[] = {"one ratio", "bridge 0", "bridge 1", "bridge 2",
                                             "bridge 3"};
     double at[N_ROWS], mi[N_ROWS], k[BRIDGES + 1], loss[BRIDGES + 1];
+    wm_figure *f = wm_figure_new("demo", "One ratio against the telescope");
     wm_panel *panel;
-    wm_figure *f;
-    wm_status st = wm_figure_new(&f, "demo", "One ratio against the telescope", err);
 
-    if (st)
-        return st;
     for (int i = 0; i < N_ROWS; i++) {
         at[i] = i;
         mi[i] = rows[i].got.mi;
@@ -107,9 +99,7 @@ static wm_status draw(const cli_call *call, const demo_row *rows, wm_error *err)
     wm_panel_y_range(panel, 0, 1.5);
     wm_panel_y_line(panel, 2 * log(2), "chance");
     WM_PLOT(panel, BRIDGES + 1, k, loss, "", .mark = WM_MARK_BARS);
-    st = wm_run_folder_figure(call->run, f, call->sink, err);
-    wm_figure_free(f);
-    return st;
+    return wm_run_folder_figure(call->run, f, call->sink, err);
 }
 
 static wm_status run(cli_call *call, wm_error *err)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "commands/estimate.h"
+#include "commands/embed_pairs.h"
 #include "frame/commands.h"
 #include "waymark/columns.h"
 #include "waymark/embed.h"
@@ -35,26 +35,6 @@ static const opt_row rows[] = {
 static void defaults(void *opts)
 {
     *(embed_opts *)opts = (embed_opts){.divide = NAN};
-}
-
-/* A model that was fitted to images takes no bytes: they would pass through the network and mean
- * nothing. */
-static wm_status check_pixels(const wm_data *data, const wm_embed_info *info, cli_call *call,
-                              wm_error *err)
-{
-    const embed_opts *o = call->opts;
-    const int64_t n = wm_data_count(data) * wm_data_dim(data);
-    const double *x = wm_data_rows(data);
-    double most = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        most = fmax(most, fabs(x[i]));
-    if (isnan(o->divide) && info->u.height > 0 && most > 1)
-        return cli_usage(call, err,
-                         "%.100s: values reach %g, and pixels were fitted as 0 to 1: give --divide "
-                         "255 for bytes, or --divide 1 to take them as they are",
-                         call->args[1], most);
-    return WM_OK;
 }
 
 /* What the run holds, to be freed together. */
@@ -124,7 +104,10 @@ static wm_status read_rows(embed_run *r, cli_call *call, wm_error *err)
         return opt_fail(err, "%.100s has %" PRId64 " columns, the u of %.80s has %" PRId64,
                         call->args[1], wm_data_dim(r->data), call->args[0],
                         wm_columns_raw(r->columns));
-    return !r->divided ? WM_OK : check_pixels(r->data, &r->info, call, err);
+    /* A model of images takes no bytes: they would pass through the network and mean nothing. */
+    if (r->divided && isnan(((const embed_opts *)call->opts)->divide) && r->info.u.height > 0)
+        return check_pixels(r->data, call->args[1], "pixels were fitted as 0 to 1", call, err);
+    return WM_OK;
 }
 
 static wm_status represent(embed_run *r, wm_error *err)

@@ -78,11 +78,11 @@ static wm_status complete(wm_embed_opts *o, const own_pairs *pairs, cli_call *ca
         return cli_usage(call, err, "--objective infonce has one bridge, not %" PRId64, o->bridges);
     if (o->network && !image)
         return cli_usage(call, err, "--network is for images: say what they are by --image HxW");
-    if (infonce && pairs->part[PART_TEST].n < o->adam.batch / 2)
+    if (infonce && pairs->of.part[WM_PART_TEST].n < o->adam.batch / 2)
         return cli_usage(call, err,
                          "--batch %" PRId64 ": InfoNCE judges groups of %" PRId64 " pairs, and "
                          "%" PRId64 " test the fit: lower --batch or raise --held-out",
-                         o->adam.batch, o->adam.batch / 2, pairs->part[PART_TEST].n);
+                         o->adam.batch, o->adam.batch / 2, pairs->of.part[WM_PART_TEST].n);
     o->u = pairs->shape[0];
     o->v = pairs->shape[1];
     return cli_steer(&o->control, call, "state.safetensors", err);
@@ -104,11 +104,11 @@ static wm_status fit(wm_embed **out, wm_embed_opts *o, const own_pairs *pairs, c
         return st;
     o->control.on_eval = wm_metrics_eval;
     o->control.ctx = &metrics;
-    if ((st = wm_embed_fit(out, &pairs->part[PART_TRAIN], &pairs->part[PART_VALID], pairs->blocks,
-                           o, err)) ||
+    if ((st = wm_embed_fit(out, &pairs->of.part[WM_PART_TRAIN], &pairs->of.part[WM_PART_VALID],
+                           pairs->of.blocks, o, err)) ||
         (st = wm_metrics_done(&metrics, err)) ||
         (st = wm_run_folder_path(&path, call->run, "model.safetensors", err)) ||
-        (st = wm_embed_set_columns(*out, pairs->columns[0], pairs->columns[1], err)) ||
+        (st = wm_embed_set_columns(*out, pairs->of.columns[0], pairs->of.columns[1], err)) ||
         (path && (st = wm_embed_save(*out, path, err))))
         return st;
     wm_embed_get_info(*out, &info);
@@ -141,11 +141,11 @@ static void add_summary(cli_call *call, const result *r, const own_pairs *pairs)
     const double unit = units_per_nat(call);
     wm_summary *s = call->summary;
 
-    WM_PUT(s, WM_INTEGER("n_train", pairs->part[PART_TRAIN].n),
-           WM_INTEGER("n_valid", pairs->part[PART_VALID].n),
-           WM_INTEGER("n_test", pairs->part[PART_TEST].n),
-           WM_INTEGER("dim_u", wm_columns_raw(pairs->columns[0])),
-           WM_INTEGER("dim_v", wm_columns_raw(pairs->columns[1])), WM_TEXT("model", "separable"),
+    WM_PUT(s, WM_INTEGER("n_train", pairs->of.part[WM_PART_TRAIN].n),
+           WM_INTEGER("n_valid", pairs->of.part[WM_PART_VALID].n),
+           WM_INTEGER("n_test", pairs->of.part[WM_PART_TEST].n),
+           WM_INTEGER("dim_u", wm_columns_raw(pairs->of.columns[0])),
+           WM_INTEGER("dim_v", wm_columns_raw(pairs->of.columns[1])), WM_TEXT("model", "separable"),
            WM_TEXT("objective", embed_objectives[i->objective]),
            WM_INTEGER("features", i->features), WM_INTEGER("parameters", i->parameters),
            WM_INTEGER("blocks", i->blocks), WM_INTEGER("batch_pairs", i->batch_pairs),
@@ -185,8 +185,8 @@ static wm_status print_result(const cli_call *call, const result *r, const own_p
                r->calibrated.se * unit);
     printf("from %" PRId64 " test pairs; %" PRId64 " trained it, %" PRId64 " chose step %" PRId64
            " of %" PRId64 "; g(u) has %" PRId64 " columns\n\n",
-           pairs->part[PART_TEST].n, pairs->part[PART_TRAIN].n, pairs->part[PART_VALID].n,
-           r->info.best_step, r->info.steps, r->info.features);
+           pairs->of.part[WM_PART_TEST].n, pairs->of.part[WM_PART_TRAIN].n,
+           pairs->of.part[WM_PART_VALID].n, r->info.best_step, r->info.steps, r->info.features);
     st = print_bridges(call, embed_objectives[r->info.objective], b, r->info.bridges, r->by_bridge,
                        err);
     print_checks(&r->checks, advice);
@@ -196,7 +196,7 @@ static wm_status print_result(const cli_call *call, const result *r, const own_p
 static wm_status judge(result *r, const wm_embed *e, const own_pairs *pairs, const wm_sink *sink,
                        wm_error *err)
 {
-    const wm_pair_rows *valid = &pairs->part[PART_VALID];
+    const wm_pair_rows *valid = &pairs->of.part[WM_PART_VALID];
     wm_status st;
 
     r->e = e;
@@ -205,11 +205,11 @@ static wm_status judge(result *r, const wm_embed *e, const own_pairs *pairs, con
         r->info.objective == WM_EMBED_INFONCE ? log((double)r->info.batch_pairs) : (double)NAN;
     if (!(r->by_bridge = calloc((size_t)r->info.bridges, sizeof *r->by_bridge)))
         return WM_ENOMEM;
-    if ((st = wm_embed_mi(e, &pairs->part[PART_TEST], &r->mi, r->by_bridge, err)) ||
+    if ((st = wm_embed_mi(e, &pairs->of.part[WM_PART_TEST], &r->mi, r->by_bridge, err)) ||
         r->info.objective == WM_EMBED_INFONCE)
         return st;
     return wm_embed_mi_calibrated(e, valid, valid->n > PARTNERS ? PARTNERS : valid->n - 1,
-                                  &pairs->part[PART_TEST], sink, &r->calibrated, err);
+                                  &pairs->of.part[WM_PART_TEST], sink, &r->calibrated, err);
 }
 
 static wm_status run(cli_call *call, wm_error *err)
@@ -223,14 +223,14 @@ static wm_status run(cli_call *call, wm_error *err)
     if ((st = own_pairs_read(&pairs, &f->pairs, &f->read, call, err)) ||
         (st = fit(&e, &f->fit, &pairs, call, err)) || (st = judge(&r, e, &pairs, call->sink, err)))
         goto done;
-    wm_embed_check(e, pairs.part[PART_TEST].n, &r.mi, &r.calibrated, &r.checks);
+    wm_embed_check(e, pairs.of.part[WM_PART_TEST].n, &r.mi, &r.calibrated, &r.checks);
     add_summary(call, &r, &pairs);
     if (cli_shows_tables(call))
         st = print_result(call, &r, &pairs, err);
 done:
     free(r.by_bridge);
     wm_embed_free(e);
-    own_pairs_free(&pairs);
+    wm_own_pairs_clear(&pairs.of);
     return st;
 }
 

@@ -177,35 +177,27 @@ static wm_status compare_table(const mi_run *r, const cli_call *call, const wm_s
                                wm_error *err)
 {
     const double unit = units_per_nat(call);
+    char headers[48];
     wm_text_table *t;
-    wm_status st = wm_text_table_new(&t, "Beside others, which use one ratio or none", err);
+    wm_status st;
 
-    if (st)
-        return st;
-    wm_text_table_columns(t, "<method");
-    wm_text_table_column(t, units_name(call), WM_ALIGN_RIGHT);
-    wm_text_table_columns(t, "limit|seconds");
-    wm_text_table_text(t, "telescope");
-    wm_text_table_real_se(t, info->kl_pq.value * unit, info->kl_pq.se * unit, 3);
-    wm_text_table_text(t, NULL);
-    wm_text_table_real(t, info->seconds, 2);
+    snprintf(headers, sizeof headers, "<method|%s|limit|seconds", units_name(call));
+    t = wm_text_table_new("Beside others, which use one ratio or none", headers);
+    WM_ROW(t, WM_CELL_TEXT("telescope"),
+           WM_CELL_SE(info->kl_pq.value * unit, info->kl_pq.se * unit, 3), WM_CELL_TEXT(NULL),
+           WM_CELL_REAL(info->seconds, 2));
     for (int i = 0; i < WM_MI_METHODS; i++) {
         const wm_mi_by_method *m = &r->single[i];
 
-        wm_text_table_text(t, wm_mi_method_name((wm_mi_method)i));
-        wm_text_table_real_se(t, m->mi * unit, m->se * unit, 3);
+        WM_ROW(t, WM_CELL_TEXT(wm_mi_method_name((wm_mi_method)i)),
+               WM_CELL_SE(m->mi * unit, m->se * unit, 3));
         wm_text_table_tone(t, m->doubtful ? WM_TONE_WARN : WM_TONE_PLAIN);
-        if (isfinite(m->bound))
-            wm_text_table_real(t, m->bound * unit, 3);
-        else
-            wm_text_table_text(t, NULL);
-        wm_text_table_real(t, m->seconds, 2);
+        WM_ROW(t, isfinite(m->bound) ? WM_CELL_REAL(m->bound * unit, 3) : WM_CELL_TEXT(NULL),
+               WM_CELL_REAL(m->seconds, 2));
     }
-    st = wm_text_table_print(t, stdout, err);
-    printf(
-        "Standard errors of the others are those of the rows: what a method misses (bias) they do "
-        "not\nsee.\n\n");
-    wm_text_table_free(t);
+    st = wm_text_table_finish(t, stdout, err);
+    printf("Standard errors of the others are those of the rows: what a method misses (bias) they "
+           "do not\nsee.\n\n");
     return st;
 }
 

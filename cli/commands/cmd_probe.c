@@ -196,31 +196,24 @@ static void add_summary(wm_summary *s, const result *r, const part *train)
 static wm_status print_result(const result *r, wm_error *err)
 {
     char title[96];
-    wm_text_table *t = NULL;
-    wm_status st;
+    wm_text_table *t;
 
     snprintf(title, sizeof title, "Accuracy on %" PRId64 " test rows, fitted to %" PRId64,
              r->n_test, r->n_train);
-    if ((st = wm_text_table_new(&t, title, err)))
-        return st;
-    wm_text_table_columns(t, "<labels|classes|accuracy %|95 % interval");
-    for (int64_t c = 0; c <= r->columns; c++) {
+    t = wm_text_table_new(title, "<labels|classes|accuracy %|95 % interval");
+    for (int64_t c = 0; c < r->columns + (r->columns > 1); c++) {
         const bool all = c == r->columns;
         const wm_share a = all ? r->mean : r->accuracy[c];
-        char text[96];
+        char name[96] = "mean", interval[48];
 
-        if (all && r->columns == 1)
-            break;
+        snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * a.lo, 100 * a.hi);
         if (all)
             wm_text_table_rule(t);
-        wm_text_table_text(t, all ? "mean" : wm_schema_describe(r->labels, c, text, sizeof text));
-        if (all)
-            wm_text_table_text(t, "");
         else
-            wm_text_table_integer(t, wm_probe_get(r->probe, c).classes);
-        wm_text_table_real(t, 100 * a.value, 2);
-        snprintf(text, sizeof text, "%.2f to %.2f", 100 * a.lo, 100 * a.hi);
-        wm_text_table_text(t, text);
+            wm_schema_describe(r->labels, c, name, sizeof name);
+        WM_ROW(t, WM_CELL_TEXT(name),
+               all ? WM_CELL_TEXT("") : WM_CELL_INTEGER(wm_probe_get(r->probe, c).classes),
+               WM_CELL_REAL(100 * a.value, 2), WM_CELL_TEXT(interval));
     }
     return wm_text_table_finish(t, stdout, err);
 }
@@ -230,20 +223,17 @@ static wm_status print_confusion(const result *r, wm_error *err)
 {
     enum { MOST_SHOWN = 12 };
     const int64_t k = wm_probe_get(r->probe, 0).classes;
-    wm_text_table *t = NULL;
-    wm_status st;
+    wm_text_table *t;
 
     if (r->columns > 1 || k > MOST_SHOWN)
         return WM_OK;
-    if ((st = wm_text_table_new(&t, "Rows of each class, and what was said of them", err)))
-        return st;
-    wm_text_table_column(t, "class", WM_ALIGN_LEFT);
+    t = wm_text_table_new("Rows of each class, and what was said of them", "<class");
     for (int64_t b = 0; b < k; b++)
         wm_text_table_column(t, wm_schema_level(r->labels, 0, b), WM_ALIGN_RIGHT);
     for (int64_t a = 0; a < k; a++) {
-        wm_text_table_text(t, wm_schema_level(r->labels, 0, a));
+        WM_ROW(t, WM_CELL_TEXT(wm_schema_level(r->labels, 0, a)));
         for (int64_t b = 0; b < k; b++)
-            wm_text_table_integer(t, r->confusion[0][a * k + b]);
+            WM_ROW(t, WM_CELL_INTEGER(r->confusion[0][a * k + b]));
     }
     return wm_text_table_finish(t, stdout, err);
 }

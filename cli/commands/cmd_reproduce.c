@@ -61,7 +61,7 @@ static void defaults(void *opts)
 }
 
 /* Table, summary, figures, page, in this order: gnuplot must not cost the result. */
-static wm_status publish(cli_call *call, const reproduce_result *result, wm_error *err)
+static wm_status publish(cli_call *call, reproduce_result *result, wm_error *err)
 {
     wm_status st;
 
@@ -69,10 +69,11 @@ static wm_status publish(cli_call *call, const reproduce_result *result, wm_erro
         return st;
     if ((st = cli_publish(call, err)))
         return st;
-    for (int i = 0; call->run && i < result->n_figures; i++)
-        if ((st = wm_run_folder_figure(call->run, result->figures[i], call->sink, err)))
-            return st;
-    return WM_OK;
+    for (int i = 0; i < result->n_figures && !st; i++) {
+        st = wm_run_folder_figure(call->run, result->figures[i], call->sink, err);
+        result->figures[i] = NULL; /* freed */
+    }
+    return st;
 }
 
 static wm_status run(cli_call *call, wm_error *err)

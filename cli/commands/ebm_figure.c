@@ -88,7 +88,7 @@ wm_status ebm_draw_plane(const cli_call *call, const wm_ebm *e, const char *name
 {
     double *z = NULL, top = -INFINITY;
     char title[80];
-    wm_figure *f = NULL;
+    wm_figure *f;
     wm_panel *panel;
     wm_ebm_info info;
     axis a, b;
@@ -100,10 +100,11 @@ wm_status ebm_draw_plane(const cli_call *call, const wm_ebm *e, const char *name
         !measure(&b, x, n, 1, wm_ebm_kind(e, 1) == WM_KIND_INTEGER))
         return WM_OK;
     snprintf(title, sizeof title, "The density that was found, and %s", name);
-    if ((st = evaluate(&z, e, &a, &b, err)) || (st = wm_figure_new(&f, "density", title, err)))
+    if ((st = evaluate(&z, e, &a, &b, err)))
         goto done;
     for (int64_t i = 0; i < a.n * b.n; i++)
         top = fmax(top, z[i]);
+    f = wm_figure_new("density", title);
     wm_figure_panel_size(f, 700, 600);
     panel = wm_figure_panel(f, NULL);
     wm_panel_axes(panel, "column 1", "column 2", 0);
@@ -113,7 +114,6 @@ wm_status ebm_draw_plane(const cli_call *call, const wm_ebm *e, const char *name
     put_points(panel, name, x, n);
     st = wm_run_folder_figure(call->run, f, call->sink, err);
 done:
-    wm_figure_free(f);
     free(z);
     return st;
 }

@@ -294,29 +294,22 @@ wm_status print_bridges(const cli_call *call, const char *what, const wm_bridge 
 {
     const double unit = units_per_nat(call);
     const bool alphas = n > 0 && !isnan(b[0].alpha_from);
-    char title[160];
+    char title[160], headers[64];
     wm_text_table *t;
-    wm_status st;
 
     snprintf(title, sizeof title, "%" PRId64 " bridge%s, %s", n, n == 1 ? "" : "s", what);
-    if ((st = wm_text_table_new(&t, title, err)))
-        return st;
-    wm_text_table_columns(t,
-                          alphas ? "bridge|alpha from|to|loss|accuracy" : "bridge|loss|accuracy");
-    wm_text_table_column(t, units_name(call), WM_ALIGN_RIGHT);
+    snprintf(headers, sizeof headers, "bridge%s|loss|accuracy|%s", alphas ? "|alpha from|to" : "",
+             units_name(call));
+    t = wm_text_table_new(title, headers);
     for (int64_t k = 0; k < n; k++) {
-        wm_text_table_integer(t, k);
-        if (alphas) {
-            wm_text_table_real(t, b[k].alpha_from, 4);
-            wm_text_table_real(t, b[k].alpha_to, 4);
-        }
-        wm_text_table_real(t, b[k].loss, 3);
+        WM_ROW(t, WM_CELL_INTEGER(k));
+        if (alphas)
+            WM_ROW(t, WM_CELL_REAL(b[k].alpha_from, 4), WM_CELL_REAL(b[k].alpha_to, 4));
+        WM_ROW(t, WM_CELL_REAL(b[k].loss, 3));
         wm_text_table_tone(t, b[k].loss < WM_CHASM_LOSS ? WM_TONE_BAD : WM_TONE_PLAIN);
-        wm_text_table_real(t, b[k].accuracy, 3);
-        if (own)
-            wm_text_table_real_se(t, own[k].value * unit, own[k].se * unit, 3);
-        else
-            wm_text_table_real(t, b[k].mean_log_ratio * unit, 3);
+        WM_ROW(t, WM_CELL_REAL(b[k].accuracy, 3),
+               own ? WM_CELL_SE(own[k].value * unit, own[k].se * unit, 3)
+                   : WM_CELL_REAL(b[k].mean_log_ratio * unit, 3));
     }
     return wm_text_table_finish(t, stdout, err);
 }

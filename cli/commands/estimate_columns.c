@@ -63,17 +63,14 @@ wm_status print_columns(const cli_call *call, const wm_study *study, wm_error *e
     wm_study_info info;
     int64_t last = -1;
     wm_text_table *t;
-    char own[32];
+    char headers[64];
     wm_status st;
 
     wm_study_get_info(study, &info);
     if (info.dim < 2 || !wm_study_column_at(study, 0))
         return WM_OK;
-    if ((st = wm_text_table_new(&t, "Which columns differ", err)))
-        return st;
-    snprintf(own, sizeof own, "its own KL, %s", units_name(call));
-    wm_text_table_columns(t, "<column|<kind|share of KL");
-    wm_text_table_column(t, own, WM_ALIGN_RIGHT);
+    snprintf(headers, sizeof headers, "<column|<kind|share of KL|its own KL, %s", units_name(call));
+    t = wm_text_table_new("Which columns differ", headers);
     for (int64_t i = 0; i < info.dim && i < SHOWN; i++) {
         const wm_study_column *c =
             wm_study_column_at(study, last = next_column(study, info.dim, last));
@@ -81,10 +78,11 @@ wm_status print_columns(const cli_call *call, const wm_study *study, wm_error *e
 
         if (isfinite(c->share) && !c->aside)
             snprintf(share, sizeof share, "%.0f %%", 100 * c->share);
-        wm_text_table_text(t, c->name);
-        wm_text_table_text(t, c->aside ? "left out" : c->discrete ? "discrete" : "continuous");
-        wm_text_table_text(t, share);
-        wm_text_table_real(t, c->kl * unit, 3);
+        WM_ROW(t, WM_CELL_TEXT(c->name),
+               WM_CELL_TEXT(c->aside      ? "left out"
+                            : c->discrete ? "discrete"
+                                          : "continuous"),
+               WM_CELL_TEXT(share), WM_CELL_REAL(c->kl * unit, 3));
     }
     st = wm_text_table_finish(t, stdout, err);
     if (!st && info.dim > SHOWN)

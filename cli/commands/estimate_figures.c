@@ -11,11 +11,6 @@
 
 enum { BINS = 60, TAIL_POINTS = 120, MAP = 61, LINE = 201, TOP_COLUMNS = 20 };
 
-static wm_status out_of_memory(wm_error *err)
-{
-    return WM_FAIL(err, WM_ENOMEM, "out of memory for a figure");
-}
-
 static int ascending(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -36,41 +31,28 @@ static double *sorted_log_ratios(const wm_study *study, int side, int64_t *n)
     return sorted;
 }
 
-/* A figure with one panel, named by its title. */
-static wm_status start(wm_figure **f, wm_panel **panel, const char *name, const char *title,
-                       const char *x, const char *y, wm_error *err)
+static wm_panel *panel_of(wm_figure *f, const char *title, const char *x, const char *y)
 {
-    wm_status st = wm_figure_new(f, name, title, err);
+    wm_panel *panel = wm_figure_panel(f, title);
 
-    if (st)
-        return st;
-    *panel = wm_figure_panel(*f, NULL);
-    wm_panel_axes(*panel, x, y, 0);
-    return WM_OK;
+    wm_panel_axes(panel, x, y, 0);
+    return panel;
 }
 
 /* Puts a finished figure into the folder. */
 static wm_status put(const cli_call *call, wm_figure *f, wm_error *err)
 {
-    wm_status st = wm_run_folder_figure(call->run, f, call->sink, err);
-
-    wm_figure_free(f);
-    return st;
+    return wm_run_folder_figure(call->run, f, call->sink, err);
 }
 
 static wm_status draw_bridges(const cli_call *call, const wm_study *study,
                               const wm_study_info *info, wm_error *err)
 {
     const int64_t m = info->bridges;
-    double *k = malloc((size_t)(3 * m) * sizeof *k), *loss, *accuracy;
+    double k[WM_ALPHAS_MAX], loss[WM_ALPHAS_MAX], accuracy[WM_ALPHAS_MAX];
+    wm_figure *f = wm_figure_new("bridges", "How hard each bridge is");
     wm_panel *panel;
-    wm_figure *f;
-    wm_status st;
 
-    if (!k)
-        return out_of_memory(err);
-    loss = k + m;
-    accuracy = loss + m;
     for (int64_t i = 0; i < m; i++) {
         wm_bridge b;
 
@@ -79,38 +61,27 @@ static wm_status draw_bridges(const cli_call *call, const wm_study *study,
         loss[i] = b.loss;
         accuracy[i] = b.accuracy;
     }
-    if ((st = wm_figure_new(&f, "bridges", "How hard each bridge is", err)))
-        goto done;
-    panel = wm_figure_panel(f, "Held-out logistic loss");
-    wm_panel_axes(panel, "bridge", "0: saturated, 1.386: chance", 0);
+    panel = panel_of(f, "Held-out logistic loss", "bridge", "0: saturated, 1.386: chance");
     wm_panel_y_range(panel, 0, 1.5);
     wm_panel_x_range(panel, -0.6, (double)m - 0.4);
     wm_panel_y_line(panel, 2 * log(2), "chance");
     wm_panel_y_line(panel, WM_CHASM_LOSS, "chasm");
     WM_PLOT(panel, m, k, loss, "loss", .mark = WM_MARK_BARS);
-    panel = wm_figure_panel(f, "Accuracy of its classifier");
-    wm_panel_axes(panel, "bridge", "share of rows", 0);
+    panel = panel_of(f, "Accuracy of its classifier", "bridge", "share of rows");
     wm_panel_y_range(panel, 0.4, 1);
     wm_panel_x_range(panel, -0.6, (double)m - 0.4);
     wm_panel_y_line(panel, 0.5, "chance");
     WM_PLOT(panel, m, k, accuracy, "accuracy", .mark = WM_MARK_LINE_POINTS);
-    st = put(call, f, err);
-done:
-    free(k);
-    return st;
+    return put(call, f, err);
 }
 
 static wm_status draw_grid(const cli_call *call, const wm_study *study, const wm_study_info *info,
                            wm_error *err)
 {
     const int64_t m = info->bridges;
-    wm_panel *panel;
-    wm_figure *f;
-    wm_status st = start(&f, &panel, "grid", "Mean log-ratio of each bridge at each waymark",
-                         "waymark (0: p)", "bridge", err);
+    wm_figure *f = wm_figure_new("grid", "Mean log-ratio of each bridge at each waymark");
+    wm_panel *panel = panel_of(f, NULL, "waymark (0: p)", "bridge");
 
-    if (st)
-        return st;
     wm_panel_y_range(panel, (double)m - 0.5, -0.5);
     wm_panel_heat_map(panel,
                       WM_WITH(wm_heat_map, .name = "nats", .nx = m + 1, .ny = m, .x_to = (double)m,
@@ -137,14 +108,13 @@ static wm_status draw_histograms(const cli_call *call, const wm_study *study, wm
     char label[48];
     wm_panel *panel;
     wm_figure *f;
-    wm_status st;
 
     for (int t = 0; t < 2; t++) { /* all but the outermost thousandth */
         int64_t n;
         double *sorted = sorted_log_ratios(study, t, &n);
 
         if (!sorted)
-            return out_of_memory(err);
+            return WM_ENOMEM;
         lo = fmin(lo, sorted[n / 1000]);
         hi = fmax(hi, sorted[n - 1 - n / 1000]);
         free(sorted);
@@ -160,9 +130,8 @@ static wm_status draw_histograms(const cli_call *call, const wm_study *study, wm
     for (int b = 0; b < BINS; b++)
         centre[b] = (lo + (hi - lo) * (b + 0.5) / BINS) * unit;
     snprintf(label, sizeof label, "log p/q (%s)", units_name(call));
-    if ((st = start(&f, &panel, "histograms", "Log-ratios at rows that no fit has seen", label,
-                    "share of rows", err)))
-        return st;
+    f = wm_figure_new("histograms", "Log-ratios at rows that no fit has seen");
+    panel = panel_of(f, NULL, label, "share of rows");
     WM_PLOT(panel, BINS, centre, share[0], "rows of p", .mark = WM_MARK_FILLED_STEPS);
     WM_PLOT(panel, BINS, centre, share[1], "rows of q", .mark = WM_MARK_FILLED_STEPS);
     return put(call, f, err);
@@ -177,12 +146,11 @@ static wm_status draw_weights(const cli_call *call, const wm_study *study,
     char title[128];
     wm_panel *panel;
     wm_figure *f;
-    wm_status st;
 
     if (!sorted)
-        return out_of_memory(err);
-    for (int i = 0; i < TAIL_POINTS;
-         i++) { /* from the median to the largest, evenly in log share */
+        return WM_ENOMEM;
+    /* From the median to the largest, evenly in log share. */
+    for (int i = 0; i < TAIL_POINTS; i++) {
         const double share = 0.5 * pow(2 / (double)n, (double)i / (TAIL_POINTS - 1));
         const int64_t at = n - (int64_t)ceil(share * (double)n);
 
@@ -192,8 +160,7 @@ static wm_status draw_weights(const cli_call *call, const wm_study *study,
     free(sorted);
     snprintf(title, sizeof title, "Weights of rows of q: effective sample size %.0f of %" PRId64,
              info->under_q.ess, n);
-    if ((st = wm_figure_new(&f, "weights", title, err)))
-        return st;
+    f = wm_figure_new("weights", title);
     panel = wm_figure_panel(f, NULL);
     wm_panel_axes(panel, "log10 of the weight, mean 1", "share of rows with a larger one",
                   WM_LOG_Y);
@@ -204,18 +171,15 @@ static wm_status draw_weights(const cli_call *call, const wm_study *study,
 static wm_status draw_waymarks(const cli_call *call, const wm_study_info *info, wm_error *err)
 {
     double k[WM_ALPHAS_MAX];
-    wm_panel *panel;
     wm_figure *f;
-    wm_status st;
 
     if (!info->linear_columns)
         return WM_OK;
     for (int64_t i = 0; i <= info->bridges; i++)
         k[i] = (double)i;
-    if ((st = start(&f, &panel, "waymarks", "Where the waymarks are", "waymark (0: p)", "alpha",
-                    err)))
-        return st;
-    WM_PLOT(panel, info->bridges + 1, k, info->alphas.alpha, "alpha", .mark = WM_MARK_LINE_POINTS);
+    f = wm_figure_new("waymarks", "Where the waymarks are");
+    WM_PLOT(panel_of(f, NULL, "waymark (0: p)", "alpha"), info->bridges + 1, k, info->alphas.alpha,
+            "alpha", .mark = WM_MARK_LINE_POINTS);
     return put(call, f, err);
 }
 
@@ -245,12 +209,11 @@ static wm_status draw_columns(const cli_call *call, const wm_study *study,
     contribution *all;
     wm_panel *panel;
     wm_figure *f;
-    wm_status st;
 
     if (!c)
         return WM_OK;
     if (!(all = malloc((size_t)info->dim * sizeof *all)))
-        return out_of_memory(err);
+        return WM_ENOMEM;
     for (int64_t j = 0; j < info->dim; j++)
         all[j] = (contribution){c[j] * units_per_nat(call), j};
     qsort(all, (size_t)info->dim, sizeof *all, by_size);
@@ -267,8 +230,8 @@ static wm_status draw_columns(const cli_call *call, const wm_study *study,
     }
     free(all);
     snprintf(title, sizeof title, "What goes when a column is taken from q (%s)", units_name(call));
-    if ((st = start(&f, &panel, "columns", title, units_name(call), NULL, err)))
-        return st;
+    f = wm_figure_new("columns", title);
+    panel = panel_of(f, NULL, units_name(call), NULL);
     wm_panel_y_ticks(panel, y, labels, shown);
     WM_PLOT(panel, shown, x, y, "contribution", .mark = WM_MARK_LEVEL_BARS);
     return put(call, f, err);
@@ -310,14 +273,13 @@ static wm_status draw_line(const cli_call *call, const wm_study *study, const wm
     for (int i = 0; i < LINE; i++)
         x[i] = lo + (hi - lo) * i / (LINE - 1);
     if ((st = wm_data_new(&points, LINE, 1, x, err)) ||
-        (st = wm_ratio_log(wm_study_ratio(study), points, y, err)) ||
-        (st = wm_figure_new(&f, "map", "The ratio as a function of the column", err)))
+        (st = wm_ratio_log(wm_study_ratio(study), points, y, err)))
         goto done;
     for (int i = 0; i < LINE; i++)
         y[i] *= units_per_nat(call);
     snprintf(label, sizeof label, "log p/q (%s)", units_name(call));
-    panel = wm_figure_panel(f, NULL);
-    wm_panel_axes(panel, "x", label, 0);
+    f = wm_figure_new("map", "The ratio as a function of the column");
+    panel = panel_of(f, NULL, "x", label);
     wm_panel_y_line(panel, 0, "p = q");
     WM_PLOT(panel, LINE, x, y, "log p/q", .mark = WM_MARK_LINE);
     st = put(call, f, err);
@@ -332,28 +294,23 @@ static wm_status draw_plane(const cli_call *call, const wm_study *study, const w
     static const double zero[] = {0};
     double lo[2], hi[2], *z = malloc(MAP * MAP * sizeof *z);
     wm_data *points = NULL;
-    wm_panel *panel;
     wm_figure *f;
-    wm_status st;
+    wm_status st = WM_ENOMEM;
 
-    if (!z)
-        return out_of_memory(err);
     for (int j = 0; j < 2; j++)
         column_range(p, q, j, &lo[j], &hi[j]);
-    if ((st = wm_data_new(&points, MAP * MAP, 2, NULL, err)))
+    if (!z || (st = wm_data_new(&points, MAP * MAP, 2, NULL, err)))
         goto done;
     for (int i = 0; i < MAP * MAP; i++) {
         wm_data_rows_mut(points)[2 * i] = lo[0] + (hi[0] - lo[0]) * (i % MAP) / (MAP - 1);
         wm_data_rows_mut(points)[2 * i + 1] = lo[1] + (hi[1] - lo[1]) * (i / MAP) / (MAP - 1);
     }
-    if ((st = wm_ratio_log(wm_study_ratio(study), points, z, err)) ||
-        (st = wm_figure_new(&f, "map", "The ratio as a function of the two columns", err)))
+    if ((st = wm_ratio_log(wm_study_ratio(study), points, z, err)))
         goto done;
     for (int i = 0; i < MAP * MAP; i++)
         z[i] *= units_per_nat(call);
-    panel = wm_figure_panel(f, NULL);
-    wm_panel_axes(panel, "column 1", "column 2", 0);
-    wm_panel_heat_map(panel,
+    f = wm_figure_new("map", "The ratio as a function of the two columns");
+    wm_panel_heat_map(panel_of(f, NULL, "column 1", "column 2"),
                       WM_WITH(wm_heat_map, .name = "log p/q", .nx = MAP, .ny = MAP, .x_from = lo[0],
                               .x_to = hi[0], .y_from = lo[1], .y_to = hi[1], .z = z,
                               .scale = WM_COLOURS_DIVERGING, .contours = zero, .n_contours = 1));

@@ -64,7 +64,7 @@ static void start_options(invocation *v)
     memset(v->opts, 0, c->opts_size);
     if (c->defaults)
         c->defaults(v->opts);
-    v->set = (opt_set){.command = c->name, .preset = c->preset};
+    v->set = (opt_set){.command = c->name};
     if (c->rows) {
         v->set.group[0].rows = c->rows;
         v->set.group[v->set.n_groups++].values = v->opts;

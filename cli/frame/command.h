@@ -61,8 +61,7 @@ typedef struct cli_command {
     unsigned common;       /* CLI_SEED | ... */
     const opt_row *rows;   /* or NULL */
     size_t opts_size;
-    void (*defaults)(void *opts);          /* opts are zero before; or NULL */
-    void (*preset)(void *opts, int index); /* for a row of OPT_PRESET; or NULL */
+    void (*defaults)(void *opts); /* opts are zero before; or NULL */
     wm_status (*run)(cli_call *call, wm_error *err);
 } cli_command;
 

@@ -17,7 +17,7 @@
 
 struct opt_kept {
     struct opt_kept *next;
-    double data[]; /* aligned for all that is kept */
+    max_align_t data[];
 };
 
 /* --- rows and their fields ---------------------------------------------------------------------*/
@@ -49,14 +49,6 @@ const opt_row *opt_find(const opt_set *s, const char *name)
     const opt_entry *e = find_entry(s, name);
 
     return e ? e->row : NULL;
-}
-
-static const opt_entry *preset_entry(const opt_set *s)
-{
-    for (int i = 0; i < s->n_entries; i++)
-        if (s->entry[i].row->kind == OPT_PRESET)
-            return &s->entry[i];
-    return NULL;
 }
 
 static void *keep(opt_set *s, size_t bytes, wm_error *err)
@@ -124,31 +116,6 @@ static wm_status set_choice(const opt_row *row, int *out, const char *text, wm_e
     return opt_fail(err, "--%s %.40s: must be %s", row->name, text, all);
 }
 
-static wm_status set_reals(opt_set *s, const opt_row *row, opt_reals *out, const char *text,
-                           wm_error *err)
-{
-    int64_t n = 1, k = 0;
-    double *x;
-
-    for (const char *p = text; *p; p++)
-        n += *p == ',';
-    x = keep(s, (size_t)n * sizeof *x, err);
-    if (!x)
-        return WM_ENOMEM;
-    for (const char *p = text; k < n; k++) {
-        const size_t length = strcspn(p, ",");
-        char number[64];
-        wm_status st;
-
-        snprintf(number, sizeof number, "%.*s", (int)length, p);
-        if ((st = opt_real(&x[k], row, number, err)))
-            return st;
-        p += length + 1;
-    }
-    *out = (opt_reals){x, n};
-    return WM_OK;
-}
-
 static wm_status set_value(opt_set *s, const opt_entry *e, const char *text, wm_error *err)
 {
     const opt_row *row = e->row;
@@ -170,10 +137,7 @@ static wm_status set_value(opt_set *s, const opt_entry *e, const char *text, wm_
     case OPT_DURATION:
         return opt_duration(to, row, text, err);
     case OPT_CHOICE:
-    case OPT_PRESET:
         return set_choice(row, to, text, err);
-    case OPT_REALS:
-        return set_reals(s, row, to, text, err);
     case OPT_TEXT:
         if (!*text)
             return opt_fail(err, "--%s: its value is empty", row->name);
@@ -188,7 +152,7 @@ static wm_status set_value(opt_set *s, const opt_entry *e, const char *text, wm_
 
 /* --- config files ------------------------------------------------------------------------------*/
 
-/* A JSON scalar or array of numbers as the text that the command line would have. */
+/* A JSON scalar as the text that the command line would have. */
 static wm_status json_text(char *out, size_t size, const char *name, const json_t *v, wm_error *err)
 {
     if (json_is_string(v)) {
@@ -201,18 +165,6 @@ static wm_status json_text(char *out, size_t size, const char *name, const json_
         snprintf(out, size, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
     } else if (json_is_real(v)) {
         snprintf(out, size, "%.17g", json_real_value(v));
-    } else if (json_is_array(v)) {
-        size_t n = 0;
-
-        out[0] = '\0';
-        for (size_t i = 0; i < json_array_size(v); i++) {
-            if (!json_is_number(json_array_get(v, i)))
-                return opt_fail(err, "%s: not a list of numbers", name);
-            n += (size_t)snprintf(out + n, size - n, "%s%.17g", i ? "," : "",
-                                  json_number_value(json_array_get(v, i)));
-            if (n >= size)
-                return opt_fail(err, "%s: a list of %zu numbers", name, json_array_size(v));
-        }
     } else {
         return opt_fail(err, "%s: neither text nor number", name);
     }
@@ -344,9 +296,8 @@ static void make_words(words *w, const opt_set *s)
     *o = (struct poptOption){NULL, 0, 0, NULL, 0, NULL, NULL};
 }
 
-/* One pass over argv. With only set, it alone is stored and nothing else is complained about. */
 static wm_status read_argv(opt_set *s, const words *w, int argc, const char *const *argv,
-                           const opt_entry *only, wm_error *err)
+                           wm_error *err)
 {
     const char **all = calloc((size_t)argc + 2, sizeof *all), **left;
     poptContext context = NULL;
@@ -368,17 +319,13 @@ static wm_status read_argv(opt_set *s, const words *w, int argc, const char *con
             continue;
         }
         text = poptGetOptArg(context);
-        if (only && e != only) {
-            free(text);
-            continue;
-        }
         if (e->row->kind == OPT_FLAG)
             *(bool *)e->field = (val - VAL_ENTRY) % 2 == 0;
         else
             st = set_value(s, e, text ? text : "", err);
         free(text);
     }
-    if (!st && !only && !s->help && (!context || val < -1)) {
+    if (!st && !s->help && (!context || val < -1)) {
         const char *bad = context ? poptBadOption(context, POPT_BADOPTION_NOALIAS) : "";
 
         if (val == POPT_ERROR_BADOPT && strncmp(bad, "--", 2) == 0)
@@ -390,7 +337,7 @@ static wm_status read_argv(opt_set *s, const words *w, int argc, const char *con
         else
             st = opt_fail(err, "%.60s: %s", bad, poptStrerror(val));
     }
-    if (!st && !only && (left = poptGetArgs(context)) && left[0]) {
+    if (!st && (left = poptGetArgs(context)) && left[0]) {
         while (left[n])
             n++;
         st = set_args(s, left, n, err); /* arguments of a config file are replaced as a whole */
@@ -420,7 +367,6 @@ wm_status opt_parse(opt_set *s, int argc, const char *const *argv, const char *c
                     wm_error *err)
 {
     const char *path = peek("config", argc, argv);
-    const opt_entry *preset;
     json_t *settings = NULL;
     wm_status st = WM_OK;
     words w = {0};
@@ -433,19 +379,9 @@ wm_status opt_parse(opt_set *s, int argc, const char *const *argv, const char *c
         path = config;
     if (path && *path && (st = load_config(&settings, s, path, err)))
         goto done;
-    if ((preset = preset_entry(s))) { /* it moves the defaults: found and applied first */
-        const json_t *v = json_object_get(settings, preset->row->name);
-
-        if ((json_is_string(v) && (st = set_from_json(s, preset->row->name, v, err))) ||
-            (st = read_argv(s, &w, argc, argv, preset, err)))
-            goto done;
-        if (s->preset)
-            s->preset(s->group[0].values, *(const int *)preset->field);
-    }
     if (settings && (st = apply_config(s, settings, path, err)))
         goto done;
-    s->help = false;
-    st = read_argv(s, &w, argc, argv, NULL, err);
+    st = read_argv(s, &w, argc, argv, err);
 done:
     json_decref(settings);
     return st;
@@ -472,8 +408,6 @@ static bool is_unset(const opt_row *row, const void *at)
                (row->unset && !opt_in_range(row, *(const double *)at));
     case OPT_TEXT:
         return !*(const char *const *)at;
-    case OPT_REALS:
-        return ((const opt_reals *)at)->n == 0;
     default:
         return false;
     }
@@ -484,9 +418,7 @@ static void show_value(char *out, size_t size, const opt_entry *e)
 {
     const opt_row *row = e->row;
     const void *at = e->field;
-    const opt_reals *list = at;
     char duration[48];
-    size_t n = 0;
 
     out[0] = '\0';
     if (is_unset(row, at)) {
@@ -504,15 +436,10 @@ static void show_value(char *out, size_t size, const opt_entry *e)
         snprintf(out, size, "%s", opt_duration_text(duration, *(const double *)at));
         break;
     case OPT_CHOICE:
-    case OPT_PRESET:
         snprintf(out, size, "%s", row->choices[*(const int *)at]);
         break;
     case OPT_TEXT:
         snprintf(out, size, "%s", *(const char *const *)at);
-        break;
-    case OPT_REALS:
-        for (int64_t i = 0; i < list->n && n < size; i++)
-            n += (size_t)snprintf(out + n, size - n, "%s%.10g", i ? "," : "", list->x[i]);
         break;
     default:
         break;
@@ -604,11 +531,7 @@ static void write_value(const opt_row *r, const void *at, wm_summary *out)
         wm_summary_text(out, r->name, *(const char *const *)at);
         break;
     case OPT_CHOICE:
-    case OPT_PRESET:
         wm_summary_text(out, r->name, r->choices[*(const int *)at]);
-        break;
-    case OPT_REALS:
-        wm_summary_reals(out, r->name, ((const opt_reals *)at)->x, ((const opt_reals *)at)->n);
         break;
     default:
         wm_summary_real(out, r->name, *(const double *)at);

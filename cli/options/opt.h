@@ -12,23 +12,16 @@
 #include "waymark/status.h"
 
 typedef enum opt_kind {
-    OPT_END,     /* last row of a table: {0} */
-    OPT_HEADING, /* .help starts a section of the help */
-    OPT_FLAG,    /* bool; --name and --no-name */
-    OPT_INTEGER, /* int64_t */
-    OPT_REAL,    /* double */
-    OPT_TEXT,    /* const char *, kept by the opt_set */
-    OPT_CHOICE,  /* int, an index into choices */
-    OPT_PRESET, /* int, likewise; opt_set.preset is called with it before any other option is set */
+    OPT_END,      /* last row of a table: {0} */
+    OPT_HEADING,  /* .help starts a section of the help */
+    OPT_FLAG,     /* bool; --name and --no-name */
+    OPT_INTEGER,  /* int64_t */
+    OPT_REAL,     /* double */
+    OPT_TEXT,     /* const char *, kept by the opt_set */
+    OPT_CHOICE,   /* int, an index into choices */
     OPT_DURATION, /* double, seconds: 45, 45s, 30m, 1h30m, 2d */
-    OPT_REALS,    /* opt_reals: 0.5,1,2 */
     OPT_ROWS,     /* .rows of another struct, which is a field of this one */
 } opt_kind;
-
-typedef struct opt_reals {
-    const double *x; /* (n), kept by the opt_set or the caller's default */
-    int64_t n;
-} opt_reals;
 
 typedef struct opt_row {
     opt_kind kind;
@@ -43,9 +36,9 @@ typedef struct opt_row {
     const char *help;           /* lower case, no full stop */
     double lo, hi;              /* least and largest number; both 0: any finite one */
     const char *const *choices; /* ends with NULL */
-    const char *unset;          /* what help shows for NULL, an empty list, or a number that could
-                                   not be given: "all cores". Numbers for which it begins with
-                                   "auto" can be given as that word: WM_AUTO, or WM_UNSET */
+    const char *
+        unset; /* what help shows for NULL or a number that could not be given: "all cores". Numbers
+                  for which it begins with "auto" can be given as that word: WM_AUTO, or WM_UNSET */
     const struct opt_row *rows;
 } opt_row;
 
@@ -82,8 +75,8 @@ typedef struct opt_entry {
 
 enum { OPT_MAX_GROUPS = 2, OPT_MAX_ENTRIES = 128 };
 
-/* Tables with the structs that they fill, and what a parse leaves. Start from {0}, set the groups
- * and preset; the structs hold the defaults. */
+/* Tables with the structs that they fill, and what a parse leaves. Start from {0} and set the
+ * groups; the structs hold the defaults. */
 typedef struct opt_set {
     const char *command; /* as config.json says it */
     struct {
@@ -91,18 +84,17 @@ typedef struct opt_set {
         void *values;
     } group[OPT_MAX_GROUPS];
     int n_groups;
-    void (*preset)(void *values, int index); /* values of the first group */
     /* results */
     opt_entry entry[OPT_MAX_ENTRIES]; /* (n_entries), all rows in their order */
     int n_entries;
     const char **args; /* what is not an option, (n_args), kept until opt_free */
     int n_args;
     bool help;             /* --help was given; nothing after it was checked */
-    struct opt_kept *kept; /* memory of texts and lists */
+    struct opt_kept *kept; /* memory of texts */
 } opt_set;
 
 /* Parse argv (argc), which has no program name. Settings come from, each winning over those before:
- * the struct, the preset, the file `config` or that of the option "config" (NULL: none), argv.
+ * the struct, the file `config` or that of the option "config" (NULL: none), argv.
  * WM_EINVAL with option, value and what is allowed, or what reading the file failed with. */
 WM_MUST_CHECK wm_status opt_parse(opt_set *s, int argc, const char *const *argv, const char *config,
                                   wm_error *err);

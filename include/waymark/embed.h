@@ -76,6 +76,43 @@ typedef struct wm_pair_rows {
     const float *u, *v;      /**< (n, dim_u), (n, dim_v), finite */
 } wm_pair_rows;
 
+/** What pairs are for. */
+typedef enum wm_part {
+    WM_PART_TRAIN, /**< they are fitted to */
+    WM_PART_VALID, /**< they choose the best step */
+    WM_PART_TEST,  /**< they judge it */
+    WM_PARTS       /**< how many there are */
+} wm_part;
+
+/** A table of u and one of v, from row to row a pair, as a model is to see them. Made by
+ * wm_own_pairs_start(), _side() for both sides, _blocks(); freed by wm_own_pairs_clear(), also
+ * after a failure. */
+typedef struct wm_own_pairs {
+    int64_t n;                   /**< rows; those that train come first, those that test last */
+    wm_pair_rows part[WM_PARTS]; /**< into `rows` */
+    wm_columns *columns[2];      /**< of u and v; owned */
+    float *rows[2];              /**< (n, dim_u), (n, dim_v), encoded; owned */
+    int64_t *blocks;             /**< (dim_v), for wm_embed_fit(); owned */
+} wm_own_pairs;
+
+/** How many pairs each part has: of the share @p held_out of all, half choose and half test.
+ * @return WM_OK; WM_EINVAL (a part with less than two) */
+WM_API WM_MUST_CHECK wm_status wm_own_pairs_start(wm_own_pairs *p, int64_t n, double held_out,
+                                                  wm_error *err);
+/** The rows of u (side 0) or v (1), (n, raw columns), encoded. Columns that are learned from rows
+ * should be from the first part[WM_PART_TRAIN].n; they are the pairs' from now on.
+ * @return WM_OK, or as wm_columns_apply() */
+WM_API WM_MUST_CHECK wm_status wm_own_pairs_side(wm_own_pairs *p, int side, const double *rows,
+                                                 wm_columns *columns, wm_error *err);
+/** What of v changes together.
+ * @param v     the shape of its rows
+ * @param text  for columns a number of runs, "4", or their sizes, "3,3,2", which add up to all; for
+ *              images tiles, "2x3", or bands, "4". NULL: each column of the person's, 2x2 tiles
+ * @return WM_OK; WM_EINVAL (a text that says nothing of the kind), WM_ENOMEM */
+WM_API WM_MUST_CHECK wm_status wm_own_pairs_blocks(wm_own_pairs *p, wm_embed_shape v,
+                                                   const char *text, wm_error *err);
+WM_API void wm_own_pairs_clear(wm_own_pairs *p); /**< frees all; {0} is fine */
+
 /** Fit to pairs of your own.
  * @param[out] out  freed with wm_embed_free(); NULL on failure
  * @param train     the other v of a pair is that of another row, drawn anew each time round

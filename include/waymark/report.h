@@ -111,9 +111,11 @@ typedef enum wm_align { WM_ALIGN_LEFT, WM_ALIGN_RIGHT, WM_ALIGN_CENTRE } wm_alig
 /** What a cell means; shown in colour, and only on a terminal (NO_COLOR is honoured). */
 typedef enum wm_tone { WM_TONE_PLAIN, WM_TONE_GOOD, WM_TONE_WARN, WM_TONE_BAD } wm_tone;
 
-/** @param title a line above the table, or NULL. @return WM_OK or WM_ENOMEM */
-WM_API WM_MUST_CHECK wm_status wm_text_table_new(wm_text_table **out, const char *title,
-                                                 wm_error *err);
+/** @param title   a line above the table, or NULL
+ * @param headers as wm_text_table_columns() takes them, or NULL
+ * @return freed with wm_text_table_free(); NULL without memory, which the calls below accept and
+ *         the one that prints reports */
+WM_API wm_text_table *wm_text_table_new(const char *title, const char *headers);
 WM_API void wm_text_table_free(wm_text_table *t); /**< NULL is fine */
 
 /** Add a column; all columns come before the first cell. */
@@ -123,14 +125,38 @@ WM_API void wm_text_table_column(wm_text_table *t, const char *header, wm_align 
  * "<method|nats|seconds". */
 WM_API void wm_text_table_columns(wm_text_table *t, const char *headers);
 
-/** Add the next cell; rows are filled from left to right. An unfinished last row is padded. */
-WM_API void wm_text_table_text(wm_text_table *t, const char *text); /**< NULL: an empty cell */
-WM_API void wm_text_table_integer(wm_text_table *t, int64_t value);
-/** @param digits after the point, 0 to 17. Not finite: "-". Where so many digits would show only
- * zeros, or the number has more than 9 before the point, it is printed as 1.2e-07. */
-WM_API void wm_text_table_real(wm_text_table *t, double value, int digits);
-/** The value with its standard error: "19.93 ± 0.04". */
-WM_API void wm_text_table_real_se(wm_text_table *t, double value, double se, int digits);
+/** What stands in a cell, for WM_ROW(). */
+typedef struct wm_cell {
+    enum {
+        WM_AS_END,
+        WM_AS_TEXT,
+        WM_AS_INTEGER,
+        WM_AS_REAL,
+        WM_AS_SE,
+        WM_AS_KNOWN
+    } kind;           /**< how */
+    const char *text; /**< NULL: an empty cell */
+    int64_t integer;  /**< a whole number */
+    double real, se;  /**< a number, and its standard error */
+    int digits;       /**< after the point, 0 to 17 */
+} wm_cell;
+/** Add the next cells, up to one that is WM_AS_END. Rows are filled from left to right, by as many
+ * calls as it takes; an unfinished last row is padded. */
+WM_API void wm_text_table_cells(wm_text_table *t, const wm_cell *cells);
+/** The same: WM_ROW(t, WM_CELL_TEXT("one ratio"), WM_CELL_INTEGER(1), WM_CELL_REAL(seconds, 1)). */
+#define WM_ROW(t, ...) wm_text_table_cells((t), (const wm_cell[]){__VA_ARGS__, {.kind = WM_AS_END}})
+/** A text, or NULL for an empty cell. */
+#define WM_CELL_TEXT(X) ((wm_cell){.kind = WM_AS_TEXT, .text = (X)})
+/** A whole number. */
+#define WM_CELL_INTEGER(X) ((wm_cell){.kind = WM_AS_INTEGER, .integer = (X)})
+/** A number; not finite: "-". Where so many digits would show only zeros, or the number has more
+ * than 9 before the point, it is printed as 1.2e-07. */
+#define WM_CELL_REAL(X, DIGITS) ((wm_cell){.kind = WM_AS_REAL, .real = (X), .digits = (DIGITS)})
+/** The same, and empty for NaN: what is not known. */
+#define WM_CELL_KNOWN(X, DIGITS) ((wm_cell){.kind = WM_AS_KNOWN, .real = (X), .digits = (DIGITS)})
+/** The number with its standard error: "19.93 ± 0.04". */
+#define WM_CELL_SE(X, SE, DIGITS)                                                                  \
+    ((wm_cell){.kind = WM_AS_SE, .real = (X), .se = (SE), .digits = (DIGITS)})
 /** Tone of the cell added last. */
 WM_API void wm_text_table_tone(wm_text_table *t, wm_tone tone);
 /** A line between the rows before and after. */
@@ -208,11 +234,11 @@ enum {
     WM_LOG_Y = 2,
 };
 
-/** @param name  of the files: letters, digits, '-' and '_'
+/** @param name  of the files: letters, digits, '-' and '_'; else writing says WM_EINVAL
  * @param title above the whole figure, or NULL
- * @return WM_OK, WM_EINVAL (a name that is no file name), WM_ENOMEM */
-WM_API WM_MUST_CHECK wm_status wm_figure_new(wm_figure **out, const char *name, const char *title,
-                                             wm_error *err);
+ * @return freed with wm_figure_free(); NULL without memory, which the calls below accept and the
+ *         one that writes reports */
+WM_API wm_figure *wm_figure_new(const char *name, const char *title);
 WM_API void wm_figure_free(wm_figure *f); /**< NULL is fine */
 
 /** Panels per row; default 3 at most, 2 if there are four panels. */
@@ -409,8 +435,9 @@ WM_API WM_MUST_CHECK wm_status wm_metrics_done(const wm_metrics *m, wm_error *er
 /** Write summary.json. Figures come after it: a run must not lose its result to gnuplot. */
 WM_API WM_MUST_CHECK wm_status wm_run_folder_summary(wm_run_folder *r, const wm_summary *s,
                                                      wm_error *err);
-/** wm_figure_write() into figures/. */
-WM_API WM_MUST_CHECK wm_status wm_run_folder_figure(wm_run_folder *r, const wm_figure *f,
+/** wm_figure_write() into figures/, and wm_figure_free(), also after a failure or without a folder.
+ */
+WM_API WM_MUST_CHECK wm_status wm_run_folder_figure(wm_run_folder *r, wm_figure *f,
                                                     const wm_sink *sink, wm_error *err);
 
 /* --- the page ----------------------------------------------------------------------------------*/

@@ -4,7 +4,6 @@
 #include "py_call.h"
 #include "waymark/embed.h"
 
-enum { TRAIN, VALID, TEST, PARTS };
 enum { PARTNERS = 10 }; /* of a held-out pair, for the calibration */
 
 static const char *const objectives[] = {"logistic", "infonce", NULL}; /* by wm_embed_objective */
@@ -30,60 +29,39 @@ static const py_option settings[] = {
 
 typedef struct embed_run {
     py_array raw[2]; /* u, v: rows of all parts, one after the other */
-    int64_t count[PARTS];
+    double held_out;
     wm_schema *schema[2];
-    wm_columns *columns[2];
-    float *rows[2];
-    int64_t *blocks;
-    wm_pair_rows part[PARTS];
+    wm_own_pairs pairs;
     wm_embed_opts o;
     wm_embed *embed;
     wm_estimate mi, calibrated;
 } embed_run;
 
 /* Scales are learned from the pairs that are trained on. */
-static wm_status encode(embed_run *r, int side, wm_error *err)
+static wm_status encode(embed_run *r, wm_error *err)
 {
-    const py_array *x = &r->raw[side];
-    wm_status st =
-        wm_columns_fit(&r->columns[side], r->count[TRAIN], py_doubles(x), r->schema[side], err);
+    wm_status st = wm_own_pairs_start(&r->pairs, r->raw[0].n, r->held_out, err);
 
-    if (st)
-        return st;
-    r->rows[side] =
-        malloc(sizeof *r->rows[side] * (size_t)(x->n * wm_columns_dim(r->columns[side])));
-    if (!r->rows[side])
-        return WM_ENOMEM;
-    return wm_columns_apply(r->columns[side], x->n, py_doubles(x), r->rows[side], err);
-}
+    for (int side = 0; side < 2 && !st; side++) {
+        const double *x = py_doubles(&r->raw[side]);
+        wm_columns *columns = NULL;
 
-static wm_status lay_parts(embed_run *r)
-{
-    const int64_t du = wm_columns_dim(r->columns[0]), dv = wm_columns_dim(r->columns[1]);
-    int64_t at = 0;
-
-    if (!(r->blocks = malloc(sizeof *r->blocks * (size_t)dv)))
-        return WM_ENOMEM;
-    wm_columns_origin(r->columns[1], r->blocks); /* a column of the person's changes whole */
-    for (int i = 0; i < PARTS; i++) {
-        r->part[i] = (wm_pair_rows){.n = r->count[i],
-                                    .dim_u = du,
-                                    .dim_v = dv,
-                                    .u = r->rows[0] + at * du,
-                                    .v = r->rows[1] + at * dv};
-        at += r->count[i];
+        if (!(st = wm_columns_fit(&columns, r->pairs.part[WM_PART_TRAIN].n, x, r->schema[side],
+                                  err)))
+            st = wm_own_pairs_side(&r->pairs, side, x, columns, err);
     }
-    return WM_OK;
+    return st ? st : wm_own_pairs_blocks(&r->pairs, (wm_embed_shape){0}, NULL, err);
 }
 
 static wm_status judge(embed_run *r, const py_call *call, wm_error *err)
 {
-    wm_status st = wm_embed_mi(r->embed, &r->part[TEST], &r->mi, NULL, err);
+    wm_status st = wm_embed_mi(r->embed, &r->pairs.part[WM_PART_TEST], &r->mi, NULL, err);
 
     if (st || r->o.objective == WM_EMBED_INFONCE)
         return st;
-    return wm_embed_mi_calibrated(r->embed, &r->part[VALID], PARTNERS, &r->part[TEST],
-                                  py_call_sink(call), &r->calibrated, err);
+    return wm_embed_mi_calibrated(r->embed, &r->pairs.part[WM_PART_VALID], PARTNERS,
+                                  &r->pairs.part[WM_PART_TEST], py_call_sink(call), &r->calibrated,
+                                  err);
 }
 
 static wm_status run_fit(void *arg, py_call *call, wm_error *err)
@@ -92,9 +70,10 @@ static wm_status run_fit(void *arg, py_call *call, wm_error *err)
     wm_status st;
 
     py_call_steer(call, &r->o.control);
-    if ((st = encode(r, 0, err)) || (st = encode(r, 1, err)) || (st = lay_parts(r)) ||
-        (st = wm_embed_fit(&r->embed, &r->part[TRAIN], &r->part[VALID], r->blocks, &r->o, err)) ||
-        (st = wm_embed_set_columns(r->embed, r->columns[0], r->columns[1], err)))
+    if ((st = encode(r, err)) ||
+        (st = wm_embed_fit(&r->embed, &r->pairs.part[WM_PART_TRAIN], &r->pairs.part[WM_PART_VALID],
+                           r->pairs.blocks, &r->o, err)) ||
+        (st = wm_embed_set_columns(r->embed, r->pairs.columns[0], r->pairs.columns[1], err)))
         return st;
     return judge(r, call, err);
 }
@@ -102,10 +81,8 @@ static wm_status run_fit(void *arg, py_call *call, wm_error *err)
 static void free_run(embed_run *r)
 {
     wm_embed_free(r->embed);
-    free(r->blocks);
+    wm_own_pairs_clear(&r->pairs);
     for (int s = 0; s < 2; s++) {
-        free(r->rows[s]);
-        wm_columns_free(r->columns[s]);
         wm_schema_free(r->schema[s]);
         py_array_drop(&r->raw[s]);
     }
@@ -129,12 +106,12 @@ static PyObject *answer(embed_run *r)
     PyObject *model, *d;
 
     wm_embed_get_info(r->embed, &i);
-    wm_embed_check(r->embed, r->count[TEST], &r->mi, &r->calibrated, &checks);
+    wm_embed_check(r->embed, r->pairs.part[WM_PART_TEST].n, &r->mi, &r->calibrated, &checks);
     d = Py_BuildValue("{s:N,s:N,s:L,s:L,s:L,s:L,s:L,s:N,s:d,s:N,s:s,s:N}", "mi",
                       py_estimate(&r->mi), "mi_calibrated", py_estimate(&r->calibrated), "dim_u",
                       (long long)r->raw[0].dim, "dim_v", (long long)r->raw[1].dim, "features",
-                      (long long)i.features, "n_train", (long long)r->count[TRAIN], "n_test",
-                      (long long)r->count[TEST], "bridges",
+                      (long long)i.features, "n_train", (long long)r->pairs.part[WM_PART_TRAIN].n,
+                      "n_test", (long long)r->pairs.part[WM_PART_TEST].n, "bridges",
                       py_bridges(i.bridges, bridge_of, r->embed), "seconds", i.seconds, "checks",
                       py_checks(&checks), "verdict", wm_verdict_text(wm_checks_verdict(&checks)),
                       "finished", PyBool_FromLong(i.finished));
@@ -146,30 +123,28 @@ static PyObject *answer(embed_run *r)
     return Py_BuildValue("(NN)", model, d);
 }
 
-PyDoc_STRVAR(embed_doc, "embed(u, v, schema_u, schema_v, (train, valid, test), settings, watch, "
+PyDoc_STRVAR(embed_doc, "embed(u, v, schema_u, schema_v, held_out, settings, watch, "
                         "threads): (capsule, dict)");
 
 static PyObject *embed(PyObject *self, PyObject *args)
 {
     PyObject *u, *v, *schema[2], *dict, *watch, *out = NULL;
-    long long n[PARTS], threads;
+    long long threads;
     embed_run r = {0};
 
     (void)self;
     wm_embed_opts_init(&r.o);
-    if (!PyArg_ParseTuple(args, "OOOO(LLL)OOL", &u, &v, &schema[0], &schema[1], &n[TRAIN],
-                          &n[VALID], &n[TEST], &dict, &watch, &threads))
+    if (!PyArg_ParseTuple(args, "OOOOdOOL", &u, &v, &schema[0], &schema[1], &r.held_out, &dict,
+                          &watch, &threads))
         return NULL;
-    for (int i = 0; i < PARTS; i++)
-        r.count[i] = n[i];
     if (py_array_take(&r.raw[0], u, 'd', PY_READ, false, "u") ||
         py_array_take(&r.raw[1], v, 'd', PY_READ, false, "v") ||
         py_schema_take(&r.schema[0], schema[0]) || py_schema_take(&r.schema[1], schema[1]) ||
         py_options_take(dict, settings, &r.o))
         goto done;
     r.o.control.resume = r.o.control.checkpoint != NULL;
-    if (r.raw[0].n != r.raw[1].n || n[TRAIN] + n[VALID] + n[TEST] != r.raw[0].n)
-        PyErr_SetString(PyExc_ValueError, "u and v need as many rows as the parts have");
+    if (r.raw[0].n != r.raw[1].n)
+        PyErr_SetString(PyExc_ValueError, "u and v need as many rows as each other");
     else if (!py_call_run(run_fit, &r, watch, threads))
         out = answer(&r);
 done:

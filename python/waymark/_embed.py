@@ -66,14 +66,6 @@ class Embedding(Estimator):
         self._fitted()
         return self.result_.mi
 
-    def _parts(self, n: int) -> tuple[int, int, int]:
-        held = round(self.held_out * n)
-        parts = n - held, held - held // 2, held // 2
-        if min(parts) < 2:
-            raise ValueError(f"{n} pairs: {parts[0]} to train on, {parts[1]} to choose the step and {parts[2]} to test it; "
-                             "each needs two at least")
-        return parts
-
     def fit(self, u: Any, v: Any) -> Embedding:
         """From pairs: row i of u and row i of v."""
         watch = self._watch()
@@ -87,7 +79,7 @@ class Embedding(Estimator):
         self._note_columns(schemas[0])
         try:
             self._model, info = core.embed(*[np.ascontiguousarray(t[order]) for t in tables],
-                                           *[schema_text(s) for s in schemas], self._parts(n), settings, watch,
+                                           *[schema_text(s) for s in schemas], self.held_out, settings, watch,
                                            threads_of(self.n_jobs))
         finally:
             watch.close()

@@ -106,47 +106,34 @@ static void add_row(wm_summary *summary, const gaussian_job *j, const gaussian_o
     }
 }
 
-static wm_status fill_table(wm_text_table **out, const gaussian_job *jobs,
-                            const gaussian_outcome *o, int n, wm_error *err)
+static wm_text_table *make_table(const gaussian_job *jobs, const gaussian_outcome *o, int n)
 {
-    wm_status st = wm_text_table_new(out, "Mutual information of d/2 correlated pairs, nats", err);
+    wm_text_table *t =
+        wm_text_table_new("Mutual information of d/2 correlated pairs, nats",
+                          "d|<method|<model|bridges|truth|MI|error in %|steps|seconds");
 
-    if (st)
-        return st;
-    wm_text_table_columns(*out, "d|<method|<model|bridges|truth|MI|error in %|steps|seconds");
     for (int i = 0; i < n; i++) {
         const gaussian_job *j = &jobs[i];
         const double error = 100 * (o[i].mi - j->mi) / j->mi;
         char model[64];
 
         if (i && jobs[i - 1].dim != j->dim)
-            wm_text_table_rule(*out);
+            wm_text_table_rule(t);
         snprintf(model, sizeof model, "%s%s%s", j->model == WM_RATIO_MLP ? "MLP" : "quadratic",
                  j->objective == WM_OBJECTIVE_NWJ ? ", NWJ" : "",
                  j->papers ? ", paper's settings" : "");
-        wm_text_table_integer(*out, j->dim);
-        wm_text_table_text(*out, gaussian_method_names[j->method]);
-        wm_text_table_text(*out, model);
-        wm_text_table_integer(*out, j->bridges);
-        wm_text_table_real(*out, j->mi, 1);
-        if (o[i].diverged) {
-            wm_text_table_text(*out, "diverged");
-            wm_text_table_tone(*out, WM_TONE_BAD);
-        } else {
-            wm_text_table_real_se(*out, o[i].mi, o[i].mi_se, 2);
-        }
-        wm_text_table_real(*out, error, 1);
-        if (fabs(error) <= 3)
-            wm_text_table_tone(*out, WM_TONE_GOOD);
-        else if (!(fabs(error) <= 20))
-            wm_text_table_tone(*out, WM_TONE_BAD);
-        if (j->method == GAUSSIAN_CONVEX)
-            wm_text_table_text(*out, "-");
-        else
-            wm_text_table_integer(*out, o[i].steps);
-        wm_text_table_real(*out, o[i].seconds, 1);
+        WM_ROW(t, WM_CELL_INTEGER(j->dim), WM_CELL_TEXT(gaussian_method_names[j->method]),
+               WM_CELL_TEXT(model), WM_CELL_INTEGER(j->bridges), WM_CELL_REAL(j->mi, 1),
+               o[i].diverged ? WM_CELL_TEXT("diverged") : WM_CELL_SE(o[i].mi, o[i].mi_se, 2));
+        wm_text_table_tone(t, o[i].diverged ? WM_TONE_BAD : WM_TONE_PLAIN);
+        WM_ROW(t, WM_CELL_REAL(error, 1));
+        wm_text_table_tone(t, fabs(error) <= 3    ? WM_TONE_GOOD
+                              : fabs(error) <= 20 ? WM_TONE_PLAIN
+                                                  : WM_TONE_BAD);
+        WM_ROW(t, j->method == GAUSSIAN_CONVEX ? WM_CELL_TEXT("-") : WM_CELL_INTEGER(o[i].steps),
+               WM_CELL_REAL(o[i].seconds, 1));
     }
-    return WM_OK;
+    return t;
 }
 
 /* One line of the figure: the outcomes of one method against the truth. */
@@ -166,19 +153,14 @@ static void add_series(wm_panel *panel, const gaussian_job *jobs, const gaussian
     WM_PLOT(panel, count, x, y, name, .mark = WM_MARK_LINE_POINTS, .colour = colour);
 }
 
-static wm_status draw(reproduce_result *out, const gaussian_job *jobs, const gaussian_outcome *o,
-                      int n, wm_error *err)
+static void draw(reproduce_result *out, const gaussian_job *jobs, const gaussian_outcome *o, int n)
 {
     const gaussian_job *last = &jobs[0];
     double truth[] = {0, 0}, k[16] = {0}, kl[16] = {0}, own[16] = {0};
+    wm_figure *f = reproduce_figure(out, "gaussian", "Mutual information of Gaussian pairs");
     wm_panel *panel;
-    wm_figure *f;
     int at = 0;
-    wm_status st = wm_figure_new(&f, "gaussian", "Mutual information of Gaussian pairs", err);
 
-    if (st)
-        return st;
-    out->figures[out->n_figures++] = f;
     panel = wm_figure_panel(f, "One ratio and the telescope");
     wm_panel_axes(panel, "true mutual information (nats)", "estimate (nats)", 0);
     wm_panel_legend(panel, WM_LEGEND_TOP_LEFT);
@@ -211,7 +193,6 @@ static wm_status draw(reproduce_result *out, const gaussian_job *jobs, const gau
             .colour = WM_COLOUR_BLACK, .dashed = true);
     WM_PLOT(panel, last->bridges, k, own, "estimate", .mark = WM_MARK_POINTS,
             .colour = WM_COLOUR_VERMILION);
-    return WM_OK;
 }
 
 static void add_checks(reproduce_result *out, const gaussian_job *jobs, const gaussian_outcome *o,
@@ -259,7 +240,7 @@ wm_status reproduce_gaussian(reproduce_result *out, const reproduce_settings *se
     }
     wm_summary_real(out->summary, "truth", jobs[n - 1].mi);
     add_checks(out, jobs, outcomes, n);
-    if ((st = fill_table(&out->table, jobs, outcomes, n, err)))
-        return st;
-    return draw(out, jobs, outcomes, n, err);
+    out->table = make_table(jobs, outcomes, n);
+    draw(out, jobs, outcomes, n);
+    return WM_OK;
 }

@@ -308,36 +308,28 @@ static void add_picture(wm_summary *s, const mnist_job *j, const char *name)
     WM_PUT(row, WM_TEXT("file", file), WM_TEXT("title", title), WM_TEXT("caption", caption));
 }
 
-static wm_status fill_table(wm_text_table **out, const mnist_job *jobs, const mnist_outcome *o,
-                            int n, wm_error *err)
+static wm_text_table *make_table(const mnist_job *jobs, const mnist_outcome *o, int n)
 {
-    wm_status st = wm_text_table_new(out, "Test images, bits per dimension", err);
+    wm_text_table *t = wm_text_table_new(
+        "Test images, bits per dimension",
+        "<noise|<method|bridges|direct|RAISE|AIS|paper: direct|RAISE|AIS|seconds");
 
-    if (st)
-        return st;
-    wm_text_table_columns(
-        *out, "<noise|<method|bridges|direct|RAISE|AIS|paper: direct|RAISE|AIS|seconds");
     for (int i = 0; i < n; i++) {
+        const mnist_job *j = &jobs[i];
         char method[32];
 
-        if (i && jobs[i].fit.noise != jobs[i - 1].fit.noise)
-            wm_text_table_rule(*out);
-        snprintf(method, sizeof method, "%s%s", mnist_method_names[jobs[i].method],
-                 jobs[i].fit.x_space ? ", x-space" : "");
-        wm_text_table_text(*out, mnist_noise_names[jobs[i].fit.noise]);
-        wm_text_table_text(*out, method);
-        if (jobs[i].method == MNIST_NOISE)
-            wm_text_table_text(*out, "");
-        else
-            wm_text_table_integer(*out, jobs[i].fit.bridges);
-        reproduce_cell(*out, o[i].direct, 3);
-        reproduce_cell(*out, o[i].raise, 3);
-        reproduce_cell(*out, o[i].ais, 3);
-        for (int k = 0; k < 3; k++)
-            reproduce_cell(*out, jobs[i].paper[k], 3);
-        reproduce_cell(*out, o[i].seconds, 1);
+        if (i && j->fit.noise != jobs[i - 1].fit.noise)
+            wm_text_table_rule(t);
+        snprintf(method, sizeof method, "%s%s", mnist_method_names[j->method],
+                 j->fit.x_space ? ", x-space" : "");
+        WM_ROW(t, WM_CELL_TEXT(mnist_noise_names[j->fit.noise]), WM_CELL_TEXT(method),
+               j->method == MNIST_NOISE ? WM_CELL_TEXT("") : WM_CELL_INTEGER(j->fit.bridges),
+               WM_CELL_KNOWN(o[i].direct, 3), WM_CELL_KNOWN(o[i].raise, 3),
+               WM_CELL_KNOWN(o[i].ais, 3), WM_CELL_KNOWN(j->paper[0], 3),
+               WM_CELL_KNOWN(j->paper[1], 3), WM_CELL_KNOWN(j->paper[2], 3),
+               WM_CELL_KNOWN(o[i].seconds, 1));
     }
-    return WM_OK;
+    return t;
 }
 
 /* AIS and RAISE must agree on the telescope's rows: else neither can be read. */
@@ -423,7 +415,7 @@ wm_status reproduce_mnist(reproduce_result *out, const reproduce_settings *setti
             add_picture(out->summary, &jobs[i], name);
     }
     add_checks(out, jobs, outcomes, n);
-    st = fill_table(&out->table, jobs, outcomes, n, err);
+    out->table = make_table(jobs, outcomes, n);
 done:
     free_data(&data);
     return st;

@@ -120,17 +120,12 @@ static void accuracy(wm_figure *f, const omniglot_job *jobs, const omniglot_outc
     wm_panel_y_line(panel, paper_accuracy, "TRE in the paper: above");
 }
 
-wm_status omniglot_figure(reproduce_result *out, const omniglot_job *jobs,
-                          const omniglot_outcome *outcomes, int n, const char *note, wm_error *err)
+void omniglot_figure(reproduce_result *out, const omniglot_job *jobs,
+                     const omniglot_outcome *outcomes, int n, const char *note)
 {
-    wm_figure *f;
-    wm_status st = wm_figure_new(&f, "omniglot", "Pairs of grids of characters", err);
+    wm_figure *f = reproduce_figure(out, "omniglot", "Pairs of grids of characters");
 
-    if (st)
-        return st;
-    out->figures[out->n_figures++] = f;
     wm_figure_panel_size(f, 720, 460);
     information(f, jobs, outcomes, n);
     accuracy(f, jobs, outcomes, n, note);
-    return WM_OK;
 }

@@ -16,8 +16,7 @@ extern const omniglot_others omniglot_cited[OMNIGLOT_CITED];
 /* Left: mutual information against d, with the truth and the most that InfoNCE can say; right: how
  * well linear probes read the characters, of seen and of unseen drawings, beside the cited numbers.
  * note says what these are of. The figure is the result's. */
-WM_MUST_CHECK wm_status omniglot_figure(reproduce_result *out, const omniglot_job *jobs,
-                                        const omniglot_outcome *outcomes, int n, const char *note,
-                                        wm_error *err);
+void omniglot_figure(reproduce_result *out, const omniglot_job *jobs,
+                     const omniglot_outcome *outcomes, int n, const char *note);
 
 #endif

@@ -174,53 +174,37 @@ static void add_row(wm_summary *s, const omniglot_job *j, const omniglot_outcome
            WM_BOOL("finished", o->info.finished));
 }
 
-static void percent_cell(wm_text_table *t, double x)
-{
-    char text[32] = "";
-
-    if (!isnan(x))
-        snprintf(text, sizeof text, "%.1f", 100 * x);
-    wm_text_table_text(t, text);
-}
-
 /* note: what is said of the accuracies of others. */
-static wm_status fill_table(wm_text_table **out, const omniglot_job *jobs,
-                            const omniglot_outcome *o, int n, const char *note, wm_error *err)
+static wm_text_table *make_table(const omniglot_job *jobs, const omniglot_outcome *o, int n,
+                                 const char *note)
 {
-    wm_status st = wm_text_table_new(out, "Pairs of grids of d characters", err);
-
-    if (st)
-        return st;
-    wm_text_table_columns(*out,
+    wm_text_table *t =
+        wm_text_table_new("Pairs of grids of d characters",
                           "d|<method|MI (nats)|truth|% of it|by scores|probe %|unseen %|seconds");
+
     for (int i = 0; i < n; i++) {
+        const int64_t d = jobs[i].side * jobs[i].side;
+
         if (i && jobs[i].side != jobs[i - 1].side)
-            wm_text_table_rule(*out);
-        wm_text_table_integer(*out, jobs[i].side * jobs[i].side);
-        wm_text_table_text(*out, omniglot_method_names[jobs[i].method]);
-        wm_text_table_real_se(*out, o[i].mi.value, o[i].mi.se, 2);
-        wm_text_table_real(*out, o[i].truth, 2);
-        percent_cell(*out, o[i].mi.value / o[i].truth);
-        wm_text_table_real(*out, o[i].mi_scores.value, 2);
-        percent_cell(*out, o[i].probe.value);
-        percent_cell(*out, unseen_of(&o[i]));
-        reproduce_cell(*out, o[i].seconds, 0);
+            wm_text_table_rule(t);
+        WM_ROW(t, WM_CELL_INTEGER(d), WM_CELL_TEXT(omniglot_method_names[jobs[i].method]),
+               WM_CELL_SE(o[i].mi.value, o[i].mi.se, 2), WM_CELL_REAL(o[i].truth, 2),
+               WM_CELL_KNOWN(100 * (o[i].mi.value / o[i].truth), 1),
+               WM_CELL_REAL(o[i].mi_scores.value, 2), WM_CELL_KNOWN(100 * o[i].probe.value, 1),
+               WM_CELL_KNOWN(100 * unseen_of(&o[i]), 1), WM_CELL_KNOWN(o[i].seconds, 0));
         if (i + 1 < n && jobs[i + 1].side == jobs[i].side)
             continue;
         for (int c = 0; c < OMNIGLOT_CITED; c++) { /* after the last row of a d: what others had */
+            const wm_cell none = WM_CELL_TEXT("");
             char name[48];
 
             snprintf(name, sizeof name, "%s (%s)", omniglot_cited[c].name, note);
-            wm_text_table_integer(*out, jobs[i].side * jobs[i].side);
-            wm_text_table_text(*out, name);
-            for (int k = 0; k < 4; k++)
-                wm_text_table_text(*out, "");
-            percent_cell(*out, omniglot_cited[c].accuracy[jobs[i].side - 1]);
-            wm_text_table_text(*out, "");
-            wm_text_table_text(*out, "");
+            WM_ROW(t, WM_CELL_INTEGER(d), WM_CELL_TEXT(name), none, none, none, none,
+                   WM_CELL_KNOWN(100 * omniglot_cited[c].accuracy[jobs[i].side - 1], 1), none,
+                   none);
         }
     }
-    return WM_OK;
+    return t;
 }
 
 /* The telescope must find the information, and its representation must hold the characters. */
@@ -276,8 +260,8 @@ wm_status reproduce_omniglot(reproduce_result *out, const reproduce_settings *se
     for (int i = 0; i < n; i++)
         add_row(out->summary, &jobs[i], &outcomes[i]);
     add_checks(out, p, jobs, outcomes, n);
-    if (!(st = fill_table(&out->table, jobs, outcomes, n, note, err)))
-        st = omniglot_figure(out, jobs, outcomes, n, note, err);
+    out->table = make_table(jobs, outcomes, n, note);
+    omniglot_figure(out, jobs, outcomes, n, note);
 done:
     wm_alphabets_free(alphabets);
     return st;

@@ -343,17 +343,15 @@ static void fill_summary(reproduce_result *out, const peaked_results *r)
     reproduce_verdict(out);
 }
 
-static wm_status fill_table(wm_text_table **out, const peaked_results *r, wm_error *err)
+static wm_text_table *make_table(const peaked_results *r)
 {
-    wm_status st = wm_text_table_new(out, "Mean |theta* - theta| with its standard error", err);
-
-    if (st)
-        return st;
-    wm_text_table_columns(*out,
+    wm_text_table *t =
+        wm_text_table_new("Mean |theta* - theta| with its standard error",
                           "<loss|n|repeats|single|(ref.)|TRE p=7|(ref.)|TRE best p|p|(authors)");
+
     for (int loss = 0; loss < PEAKED_LOSSES; loss++) {
         if (loss)
-            wm_text_table_rule(*out);
+            wm_text_table_rule(t);
         for (int64_t s = 0; s < r->n_sizes; s++) {
             const peaked_cell *c = r->cell[loss][s], best = r->held_out[loss][s];
             const double root = sqrt((double)r->repeats[s]);
@@ -362,22 +360,17 @@ static wm_status fill_table(wm_text_table **out, const peaked_results *r, wm_err
             for (int64_t p = 1; p < PEAKED_POWERS; p++)
                 if (r->chosen[loss][s][p] > r->chosen[loss][s][most])
                     most = p;
-            wm_text_table_text(*out, s == 0 ? peaked_loss_names[loss] : "");
-            wm_text_table_integer(*out, r->sizes[s]);
-            wm_text_table_integer(*out, r->repeats[s]);
-            wm_text_table_real_se(*out, c[0].mean, c[0].sd / root, 2);
-            wm_text_table_real(*out, independent[loss].single[s], 2);
-            wm_text_table_real_se(*out, c[7].mean, c[7].sd / root, 4);
-            wm_text_table_real(*out, independent[loss].tre7[s], 4);
-            wm_text_table_real_se(*out, best.mean, best.sd / root, 4);
-            wm_text_table_integer(*out, most + 1);
-            if (loss == PEAKED_LOGISTIC)
-                wm_text_table_real(*out, authors.tre7[s], 4);
-            else
-                wm_text_table_text(*out, NULL);
+            WM_ROW(t, WM_CELL_TEXT(s == 0 ? peaked_loss_names[loss] : ""),
+                   WM_CELL_INTEGER(r->sizes[s]), WM_CELL_INTEGER(r->repeats[s]),
+                   WM_CELL_SE(c[0].mean, c[0].sd / root, 2),
+                   WM_CELL_REAL(independent[loss].single[s], 2),
+                   WM_CELL_SE(c[7].mean, c[7].sd / root, 4),
+                   WM_CELL_REAL(independent[loss].tre7[s], 4),
+                   WM_CELL_SE(best.mean, best.sd / root, 4), WM_CELL_INTEGER(most + 1),
+                   WM_CELL_KNOWN(loss == PEAKED_LOGISTIC ? authors.tre7[s] : NAN, 4));
         }
     }
-    return WM_OK;
+    return t;
 }
 
 wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *settings, wm_error *err)
@@ -411,8 +404,7 @@ wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *sett
             (st = summarise(r, s, outcomes, err)))
             goto done;
     fill_summary(out, r);
-    if ((st = fill_table(&out->table, r, err)))
-        goto done;
+    out->table = make_table(r);
     st = peaked_figures(out, r, chosen->curve, settings->control.seed, err);
 done:
     free(outcomes);

@@ -3,13 +3,11 @@
 
 #include <math.h>
 
-#define Z_975 1.959963985 /* quantile of the normal distribution */
-
 double wmi_t_975(int64_t df)
 {
     static const double first[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
                                    2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131};
-    const double z = Z_975, z2 = z * z, v = (double)df;
+    const double z = WMI_Z_975, z2 = z * z, v = (double)df;
 
     if (df < 1)
         return INFINITY;
@@ -41,7 +39,7 @@ wm_estimate wmi_interval(int64_t n, const double *x, const double *w, int64_t fo
     for (int64_t f = 0; f < folds; f++)
         jack += (without[f] - centre) * (without[f] - centre);
     jack = sqrt(jack * (double)(folds - 1) / (double)folds);
-    half = jack > rows ? jack * wmi_t_975(folds - 1) : Z_975 * rows;
+    half = jack > rows ? jack * wmi_t_975(folds - 1) : WMI_Z_975 * rows;
     return (wm_estimate){
         .value = mean, .se = fmax(jack, rows), .lo = mean - half, .hi = mean + half};
 }
@@ -55,5 +53,5 @@ wm_estimate wm_mean(const double *x, int64_t n)
     for (int64_t i = 0; i < n; i++)
         squares += (x[i] - mean) * (x[i] - mean);
     se = n > 1 ? sqrt(squares / (double)(n - 1) / (double)n) : (double)NAN;
-    return (wm_estimate){mean, se, mean - Z_975 * se, mean + Z_975 * se};
+    return (wm_estimate){mean, se, mean - WMI_Z_975 * se, mean + WMI_Z_975 * se};
 }

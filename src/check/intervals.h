@@ -11,7 +11,8 @@
 
 #include "waymark/check.h"
 
-/* Quantile 0.975 of Student's t with df degrees of freedom. */
+#define WMI_Z_975 1.959963985 /* quantile 0.975 of the normal distribution */
+/* And of Student's t with df degrees of freedom. */
 double wmi_t_975(int64_t df);
 
 /* x (n): log-ratios, each by a fit that has not seen its row; w (n) weights of mean one or NULL.

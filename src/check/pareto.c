@@ -2,9 +2,9 @@
 #include "check/pareto.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/sums.h"
 
 int64_t wmi_pareto_length(int64_t n)
@@ -132,17 +132,10 @@ bool wmi_top_push(wmi_top *t, double x, double *out)
     return true;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 void wmi_top_sort(wmi_top *t)
 {
     if (t->n > 1)
-        qsort(t->x, (size_t)t->n, sizeof *t->x, ascending);
+        wmi_sort_f64(t->x, t->n);
 }
 
 /* Whether log_w (m) ascends from the cutoff in few steps, of three weights each on average: those

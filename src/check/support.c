@@ -2,8 +2,9 @@
 #include "check/support.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/order.h"
 
 enum {
     COMPANY = 20,       /* neighbours, and rows on either side of a border */
@@ -13,13 +14,6 @@ enum {
     BORDER_COLUMNS = 3, /* in more, a ball at the rim of any cloud holds many rows */
     LEAST_BORDER = 100  /* one of so many rows is next to it: less may be a rim's chance */
 };
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* The least k of the values that it is shown, ascending. */
 typedef struct lowest {
@@ -156,7 +150,7 @@ static void look_around(wmi_support *out, const int64_t n[2], int64_t d, const d
     for (int64_t i = 0; i < asked; i++)
         reach2[i] = reach_of(among[0], d, x[0], i);
     memcpy(sorted, reach2, (size_t)asked * sizeof *sorted);
-    qsort(sorted, (size_t)asked, sizeof *sorted, ascending);
+    wmi_sort_f64(sorted, asked);
     usual2 = sorted[asked / 2];
     for (int64_t i = 0; i < asked; i++) {
         int64_t nearest = 0, ignored;

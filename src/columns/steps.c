@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/special.h"
 #include "columns/discover.h"
 
@@ -82,13 +83,6 @@ bool wmi_steps_settle(wmi_steps *s)
 
 /* ---- looking ---- */
 
-static int by_number(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Column j of both tables, ascending, into v; how many. */
 static int64_t sort_column(double *v, int64_t raw, int64_t j, const int64_t n[2],
                            const double *const x[2])
@@ -98,7 +92,7 @@ static int64_t sort_column(double *v, int64_t raw, int64_t j, const int64_t n[2]
     for (int side = 0; side < 2 && x[side]; side++)
         for (int64_t i = 0; i < n[side]; i++)
             v[at++] = x[side][i * raw + j];
-    qsort(v, (size_t)at, sizeof *v, by_number);
+    wmi_sort_f64(v, at);
     return at;
 }
 
@@ -118,7 +112,7 @@ static int64_t place(const wmi_steps *s, int64_t column, double x)
 {
     const double *at =
         bsearch(&x, s->value + s->first[column], (size_t)(s->first[column + 1] - s->first[column]),
-                sizeof *at, by_number);
+                sizeof *at, wmi_rising_f64);
 
     return at ? at - s->value : -1;
 }

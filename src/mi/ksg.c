@@ -7,10 +7,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/rng.h"
 #include "base/special.h"
 #include "base/sums.h"
@@ -273,13 +273,6 @@ static int64_t count_near(const tree *t, const double *q, double e)
     return found;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The same for one sorted column: the near rows are a run, whose ends two bisections find. */
 static int64_t count_near_sorted(const double *x, int64_t n, double q, double e)
 {
@@ -326,7 +319,7 @@ static wm_status marginal_make(marginal *m, int64_t n, int64_t dim, const double
     if ((st = wmi_alloc(&m->sorted, n, sizeof *m->sorted, "sorted column", err)))
         return st;
     memcpy(m->sorted, x, (size_t)n * sizeof *x);
-    qsort(m->sorted, (size_t)n, sizeof *m->sorted, by_value);
+    wmi_sort_f64(m->sorted, n);
     return WM_OK;
 }
 
@@ -472,7 +465,7 @@ static wm_status tied_share(double *tied, int64_t n, int64_t dim, const double *
 
         for (int64_t i = 0; i < n; i++)
             column[i] = x[i * dim + c];
-        qsort(column, (size_t)n, sizeof *column, by_value);
+        wmi_sort_f64(column, n);
         for (int64_t i = 0; i < n; i++)
             count +=
                 (i > 0 && column[i] == column[i - 1]) || (i + 1 < n && column[i] == column[i + 1]);

@@ -2,10 +2,10 @@
 #include "moments/normality.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/special.h"
 #include "engine/backend/linalg.h"
 
@@ -13,13 +13,6 @@ enum { ROWS = 20000 }; /* that are looked at: more would see what does not matte
 static const double HARMLESS = 0.02, CHANCE = 1.2; /* of distances; the latter over sqrt(n) */
 static const double RARE = 0.001; /* how often chance may pass the limit of all products */
 static const double HEAVY = 1.05; /* products have tails that a normal z has not */
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* Distribution function of chi-squared with d degrees of freedom: beyond two of them Wilson and
  * Hilferty's, which is off by less than 0.005. */
@@ -38,7 +31,7 @@ static double distance(int64_t n, double *v, double d)
 {
     double most = 0;
 
-    qsort(v, (size_t)n, sizeof *v, ascending);
+    wmi_sort_f64(v, n);
     for (int64_t i = 0; i < n; i++) {
         const double f = d > 0 ? chi_squared(v[i], d) : wmi_normal_cdf(v[i]);
 

@@ -9,10 +9,10 @@
  * they give, which is the best A for them. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "engine/backend/linalg.h"
 #include "engine/program.h"
 #include "noise/noise_impl.h"
@@ -119,13 +119,6 @@ static wm_status finish(const wmi_noise_opts *opts, const char *prefix, const wm
 
 /* ---- the start ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static wm_status fit_column(const wmi_noise_opts *opts, int64_t n, const double *x, int64_t j,
                             const double *scores, wmi_marginal *out, wm_error *err)
 {
@@ -136,7 +129,7 @@ static wm_status fit_column(const wmi_noise_opts *opts, int64_t n, const double 
         return st;
     for (int64_t i = 0; i < n; i++)
         sorted[i] = x[i * opts->dim + j];
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    wmi_sort_f64(sorted, n);
     st = wmi_marginal_fit(n, sorted, scores, opts->bins, opts->bound, out, err);
     wmi_free(sorted);
     return st;

@@ -38,20 +38,17 @@ struct wm_text_table {
     wm_status status;
 };
 
-wm_status wm_text_table_new(wm_text_table **out, const char *title, wm_error *err)
+wm_text_table *wm_text_table_new(const char *title, const char *headers)
 {
     wm_text_table *t = NULL;
-    wm_status st = wmi_alloc(&t, 1, sizeof *t, "table", err);
 
-    *out = NULL;
-    if (st)
-        return st;
-    if (title && !(t->title = wmi_text_clean(&t->arena, title, err))) {
-        wm_text_table_free(t);
-        return WM_ENOMEM;
-    }
-    *out = t;
-    return WM_OK;
+    if (wmi_alloc(&t, 1, sizeof *t, "table", NULL))
+        return NULL;
+    if (title && !(t->title = wmi_text_clean(&t->arena, title, &t->error)))
+        t->status = WM_ENOMEM;
+    if (headers)
+        wm_text_table_columns(t, headers);
+    return t;
 }
 
 void wm_text_table_free(wm_text_table *t)
@@ -95,7 +92,7 @@ void wm_text_table_column(wm_text_table *t, const char *header, wm_align align)
     t->n_columns++;
 }
 
-void wm_text_table_text(wm_text_table *t, const char *text)
+static void add_text(wm_text_table *t, const char *text)
 {
     cell *c;
 
@@ -119,14 +116,6 @@ void wm_text_table_text(wm_text_table *t, const char *text)
     t->n_cells++;
 }
 
-void wm_text_table_integer(wm_text_table *t, int64_t value)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "%" PRId64, value);
-    wm_text_table_text(t, text);
-}
-
 /* Fixed digits where they say something, else two significant ones with an exponent. */
 static void format_real(char *out, size_t size, double x, int digits)
 {
@@ -140,26 +129,21 @@ static void format_real(char *out, size_t size, double x, int digits)
         snprintf(out, size, "%.*f", d, x);
 }
 
-void wm_text_table_real(wm_text_table *t, double value, int digits)
+void wm_text_table_cells(wm_text_table *t, const wm_cell *cells)
 {
-    char text[64];
+    for (const wm_cell *c = cells; c->kind != WM_AS_END; c++) {
+        char text[160] = "", error[64];
 
-    format_real(text, sizeof text, value, digits);
-    wm_text_table_text(t, text);
-}
-
-void wm_text_table_real_se(wm_text_table *t, double value, double se, int digits)
-{
-    char text[160], number[64], error[64];
-
-    if (!isfinite(value) || !isfinite(se)) {
-        wm_text_table_real(t, value, digits);
-        return;
+        if (c->kind == WM_AS_INTEGER)
+            snprintf(text, sizeof text, "%" PRId64, c->integer);
+        else if (c->kind != WM_AS_TEXT && !(c->kind == WM_AS_KNOWN && isnan(c->real)))
+            format_real(text, 64, c->real, c->digits);
+        if (c->kind == WM_AS_SE && isfinite(c->real) && isfinite(c->se)) {
+            format_real(error, sizeof error, c->se, c->digits);
+            snprintf(text + strlen(text), sizeof text - strlen(text), PLUS_MINUS "%s", error);
+        }
+        add_text(t, c->kind == WM_AS_TEXT ? c->text : text);
     }
-    format_real(number, sizeof number, value, digits);
-    format_real(error, sizeof error, se, digits);
-    snprintf(text, sizeof text, "%s" PLUS_MINUS "%s", number, error);
-    wm_text_table_text(t, text);
 }
 
 void wm_text_table_tone(wm_text_table *t, wm_tone tone)
@@ -208,21 +192,23 @@ wm_status wm_text_table_print(const wm_text_table *t, FILE *f, wm_error *err)
 {
     static const char *const tones[] = {"", "\033[32m", "\033[33m", "\033[31m"};
     const bool colour = wants_colour(f);
-    const cell *c = t->cells;
+    const cell *c;
     int *widths = NULL, total = 0;
     int64_t k = 0;
-    wm_status st = t->status;
+    wm_status st;
 
-    if (st) {
+    if (!t)
+        return wmi_fail(err, WM_ENOMEM, "out of memory: table");
+    if (t->status) {
         if (err)
             *err = t->error;
-        return st;
+        return t->status;
     }
     if ((st = wmi_alloc(&widths, t->n_columns, sizeof *widths, "table", err)))
         return st;
     for (const column *col = t->columns; col; col = col->next)
         widths[k++] = wmi_text_width(col->header);
-    for (k = 0; c; c = c->next, k = (k + 1) % t->n_columns)
+    for (c = t->cells, k = 0; c; c = c->next, k = (k + 1) % t->n_columns)
         if (wmi_text_width(c->text) > widths[k])
             widths[k] = wmi_text_width(c->text);
     for (k = 0; k < t->n_columns; k++)

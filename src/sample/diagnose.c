@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/fail.h"
+#include "base/order.h"
 #include "base/special.h"
 #include "base/sums.h"
 #include "waymark/sample.h"
@@ -57,13 +58,6 @@ static void bench_free(bench *b)
 static int by_value(const void *a, const void *b)
 {
     const double x = ((const valued *)a)->value, y = ((const valued *)b)->value;
-
-    return (x > y) - (x < y);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
@@ -234,7 +228,7 @@ static void diagnose_dim(wm_diagnosis *d, const wm_draws *draws, int64_t k, benc
         b->z[i] = fabs(b->x[i] - median);
     make_scores(b);
     d->rhat[k] = fmax(d->rhat[k], rhat_of(b, b->z)); /* one that is NaN gives way */
-    qsort(b->all, (size_t)n_all, sizeof *b->all, by_number);
+    wmi_sort_f64(b->all, n_all);
     d->ess_tail[k] = fmin(ess_quantile(b, n_all, 0.05), ess_quantile(b, n_all, 0.95));
 }
 

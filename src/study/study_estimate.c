@@ -25,8 +25,6 @@ enum {
     MOST_SHIFTS = 20,       /* times that each row meets another */
 };
 
-static const double Z_975 = 1.959963985; /* quantile of the normal distribution */
-
 static wm_estimate negative(wm_estimate e)
 {
     return (wm_estimate){-e.value, e.se, -e.hi, -e.lo};
@@ -140,12 +138,12 @@ static double bound(const side *own, const side *other, double sign, double *var
  * 0. */
 static void allow_for_unseen(wm_estimate *e, double rows)
 {
-    const double z2 = Z_975 * Z_975, value = fmax(e->value, 0);
+    const double z2 = WMI_Z_975 * WMI_Z_975, value = fmax(e->value, 0);
     const double reach = sqrt(z2 * rows * rows * z2 + 2 * rows * value * z2);
 
     e->lo = fmin(e->lo, value + z2 * rows - reach);
     e->hi = fmax(e->hi, value + z2 * rows + reach);
-    e->se = fmax(e->se, (e->hi - e->lo) / (2 * Z_975));
+    e->se = fmax(e->se, (e->hi - e->lo) / (2 * WMI_Z_975));
 }
 
 /* fresh and seen: the two tables by fits that have not, and that have, seen their rows. */
@@ -156,7 +154,7 @@ static wm_estimate between(const side fresh[2], const side seen[2], int own, dou
     const double low = bound(&fresh[own], &fresh[1 - own], sign, &variance);
     const double high = bound(&seen[own], &seen[1 - own], sign, &ignored);
     const double se = sqrt(variance + (high - low) * (high - low) / 16 + missed * missed / 4);
-    const double value = 0.5 * (low + high), half = Z_975 * se;
+    const double value = 0.5 * (low + high), half = WMI_Z_975 * se;
     wm_estimate e = {value, se, value - half, value + half};
 
     allow_for_unseen(&e, 1 / (double)fresh[0].n + 1 / (double)fresh[1].n);
@@ -240,7 +238,7 @@ static wm_estimate between_means(const side *fresh, const side *seen, double sig
     double variance, ignored;
     const double low = mean_of(fresh, sign, &variance), high = mean_of(seen, sign, &ignored);
     const double se = sqrt(variance + (high - low) * (high - low) / 16 + spread * spread);
-    const double value = 0.5 * (low + high), half = Z_975 * se;
+    const double value = 0.5 * (low + high), half = WMI_Z_975 * se;
 
     return (wm_estimate){value, se, value - half, value + half};
 }

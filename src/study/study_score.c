@@ -1,10 +1,10 @@
 /* study_score.c - what the fits of a trial say about rows that they have not seen: log-ratios at
  * the ends, every bridge at every waymark of some trajectories, and losses. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/sums.h"
 #include "study/study_impl.h"
 
@@ -107,13 +107,6 @@ wm_status wmi_trial_score_ends(wmi_trial *t, const wmi_study_data *data, const w
     return st;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Shares of the logits in ends (2, n), those at rows of p and of q, that are farther out than
  * anything in seen (2 n, which is sorted here), by more than a quarter of its range. */
 static void find_beyond(int64_t n, double *seen, const double *p, const double *q, double share[2])
@@ -121,7 +114,7 @@ static void find_beyond(int64_t n, double *seen, const double *p, const double *
     const double *const ends[2] = {p, q};
     double lo, hi, slack;
 
-    qsort(seen, (size_t)(2 * n), sizeof *seen, ascending);
+    wmi_sort_f64(seen, 2 * n);
     lo = seen[n / 250];
     hi = seen[2 * n - 1 - n / 250];
     slack = 0.25 * (hi - lo) + 1e-9;

@@ -7,21 +7,21 @@
 
 typedef struct probe_opts {
     int64_t n;
-    int preset;
+    int size;
     bool fail, doubt, wrong, wait, early;
 } probe_opts;
 
-static const char *const presets[] = {"small", "large", NULL};
+static const char *const sizes[] = {"small", "large", NULL};
 #define AT(field) .at = offsetof(probe_opts, field)
 
 static const opt_row rows[] = {
     {.kind = OPT_INTEGER, .name = "n", AT(n), .arg = "N", .help = "a number", .lo = 1, .hi = 100},
-    {.kind = OPT_PRESET,
-     .name = "preset",
-     AT(preset),
+    {.kind = OPT_CHOICE,
+     .name = "size",
+     AT(size),
      .arg = "NAME",
-     .help = "sizes",
-     .choices = presets},
+     .help = "a name",
+     .choices = sizes},
     {.kind = OPT_FLAG, .name = "fail", AT(fail), .help = "fail"},
     {.kind = OPT_FLAG, .name = "doubt", AT(doubt), .help = "let a check fail"},
     {.kind = OPT_FLAG, .name = "wrong", AT(wrong), .help = "find the usage wrong"},
@@ -33,11 +33,6 @@ static const opt_row rows[] = {
 static void defaults(void *opts)
 {
     ((probe_opts *)opts)->n = 3;
-}
-
-static void preset(void *opts, int index)
-{
-    ((probe_opts *)opts)->n = index ? 50 : 3;
 }
 
 static wm_status run(cli_call *call, wm_error *err)
@@ -89,7 +84,6 @@ static const cli_command probe = {.name = "probe",
                                   .rows = rows,
                                   .opts_size = sizeof(probe_opts),
                                   .defaults = defaults,
-                                  .preset = preset,
                                   .run = run};
 
 static wm_status say(cli_call *call, wm_error *err)

@@ -112,7 +112,7 @@ class Frame(unittest.TestCase):
                      "A paragraph.", "\nOptions\n", "\nCommon options\n", "a number (default: 3)",
                      "--time-limit TIME", "(default: all cores)", "\nExamples\n  waymark probe x\n"):
             self.assertIn(part, text)
-        self.assertIn("(default: 50)", run(PROBE, "probe", "--preset", "large", "--help").stdout)
+        self.assertIn("(default: large)", run(PROBE, "probe", "--size", "large", "--help").stdout)
         self.assertNotIn("--seed", run(PROBE, "help", "pair", "one").stdout)
 
     def test_two_words_make_a_command(self):
@@ -178,10 +178,10 @@ class Frame(unittest.TestCase):
 
     def test_run_folder(self):
         out = self.path("run")
-        self.assertEqual(run(PROBE, "probe", "x", "-o", out, "--preset", "large", "--n", "7",
+        self.assertEqual(run(PROBE, "probe", "x", "-o", out, "--size", "large", "--n", "7",
                              "--seed", "5").returncode, 0)
         config = json.loads(self.read("run", "config.json"))
-        self.assertEqual((config["command"], config["arguments"], config["preset"], config["n"],
+        self.assertEqual((config["command"], config["arguments"], config["size"], config["n"],
                           config["seed"], config["threads"]),
                          ("probe", ["x"], "large", 7, 5, None))
         for transient in ("out", "resume", "overwrite", "json", "quiet", "config", "time-limit"):

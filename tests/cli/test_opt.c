@@ -14,15 +14,12 @@ typedef struct settings {
     int64_t n;
     double rate, limit;
     const char *name;
-    int model, preset;
+    int model;
     bool fast, shuffle;
-    opt_reals alphas;
-    int presets_applied;
     inner inner;
 } settings;
 
 static const char *const models[] = {"linear", "quadratic", "mlp", NULL};
-static const char *const presets[] = {"smoke", "laptop", "paper", NULL};
 
 #define OPTS inner
 static const opt_row inner_rows[] = {
@@ -40,33 +37,12 @@ static const opt_row rows[] = {
     DURATION(limit, "limit", "TIME", 0, 1e9, "stop after", .above = true, .unset = "none"),
     TEXT(name, "name", "TEXT", "a name"),
     CHOICE(model, "model", "NAME", models, "bridge model"),
-    {.kind = OPT_PRESET,
-     .name = "preset",
-     .at = offsetof(settings, preset),
-     .arg = "NAME",
-     .help = "sizes",
-     .choices = presets},
     FLAG(fast, "fast", "hurry", .letter = 'f'),
     FLAG(shuffle, "shuffle", "mix the rows"),
-    {.kind = OPT_REALS,
-     .name = "alphas",
-     .at = offsetof(settings, alphas),
-     .arg = "A,B,..",
-     .help = "the waymarks",
-     .hi = 1},
     TEXT(name, "config", "FILE", "a file", .transient = true),
     ROWS(inner, inner_rows),
     {0},
 };
-
-static void apply_preset(void *values, int index)
-{
-    settings *v = values;
-
-    v->n = index == 0 ? 10 : index == 1 ? 1000 : 100000;
-    v->rate = 0.01;
-    v->presets_applied++;
-}
 
 static settings values;
 static opt_set set;
@@ -80,7 +56,7 @@ static wm_status parse(const char *line, wm_error *err)
 
     values =
         (settings){.n = 5, .rate = 0.1, .model = 1, .shuffle = true, .inner = {WM_AUTO, WM_UNSET}};
-    set = (opt_set){.command = "demo", .n_groups = 1, .preset = apply_preset};
+    set = (opt_set){.command = "demo", .n_groups = 1};
     set.group[0].rows = rows;
     set.group[0].values = &values;
     snprintf(copy, sizeof copy, "%s", line);
@@ -95,7 +71,7 @@ static void every_kind_is_taken(void **state)
 
     (void)state;
     assert_ok(parse("P --n=1e5 --rate 2.5e-3 Q --limit 1h30m --name x --model mlp -f --no-shuffle "
-                    "--alphas 0,0.25,1 -- --n",
+                    "-- --n",
                     &err),
               err);
     assert_int_equal(values.n, 100000);
@@ -105,8 +81,6 @@ static void every_kind_is_taken(void **state)
     assert_int_equal(values.model, 2);
     assert_true(values.fast);
     assert_false(values.shuffle);
-    assert_int_equal(values.alphas.n, 3);
-    assert_true(values.alphas.x[1] == 0.25);
     assert_int_equal(set.n_args, 3);
     assert_string_equal(set.args[0], "P");
     assert_string_equal(set.args[1], "Q");
@@ -165,9 +139,6 @@ static void what_is_wrong_is_named(void **state)
         {"--limit m", "--limit m: must be a duration"},
         {"--limit 1h30", "--limit 1h30: must be a duration"},
         {"--model cubic", "--model cubic: must be linear, quadratic or mlp"},
-        {"--preset huge", "--preset huge: must be smoke, laptop or paper"},
-        {"--alphas 0,,1", "--alphas : must be a number"},
-        {"--alphas 0,2", "--alphas 2: must be a number from 0 to 1"},
         {"--modle mlp", "no option --modle; did you mean --model?"},
         {"--zzzzzzzz", "no option --zzzzzzzz"},
         {"-z", "no option -z"},
@@ -207,21 +178,6 @@ static void durations_are_read_and_said(void **state)
     }
 }
 
-static void a_preset_comes_first_wherever_it_stands(void **state)
-{
-    wm_error err = {0};
-
-    (void)state;
-    assert_ok(parse("--rate 0.5 --preset paper", &err), err);
-    assert_int_equal(values.n, 100000);
-    assert_true(values.rate == 0.5); /* the flag wins over the preset */
-    assert_int_equal(values.presets_applied, 1);
-    opt_free(&set);
-    assert_ok(parse("", &err), err);
-    assert_int_equal(values.n, 10); /* the default preset is applied too */
-    opt_free(&set);
-}
-
 static const char *help_text(void)
 {
     static char text[8192];
@@ -239,7 +195,7 @@ static void help_shows_what_is_in_force(void **state)
     const char *text;
 
     (void)state;
-    assert_ok(parse("--preset laptop --alphas 0.5,1 --help", &err), err);
+    assert_ok(parse("--n 1000 --rate 0.01 --help", &err), err);
     assert_true(set.help);
     text = help_text();
     assert_non_null(strstr(text, "\nModel\n  -n, --n N                 samples (default: 1000)\n"));
@@ -250,7 +206,6 @@ static void help_shows_what_is_in_force(void **state)
                            "(default: quadratic)\n"));
     assert_non_null(strstr(text, "  -f, --fast                hurry\n"));
     assert_non_null(strstr(text, "      --no-shuffle          do not: mix the rows\n"));
-    assert_non_null(strstr(text, "the waymarks (default: 0.5,1)\n"));
     assert_non_null(
         strstr(text, "      --steps N             steps (default: auto, by the data)\n"));
     for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1)
@@ -285,9 +240,9 @@ static void a_config_file_stands_below_the_command_line(void **state)
     wm_error err = {0};
 
     (void)state;
-    assert_ok(parse_config("{\"command\": \"demo\", \"version\": \"9\", \"preset\": \"paper\", "
+    assert_ok(parse_config("{\"command\": \"demo\", \"version\": \"9\", "
                            "\"rate\": 0.25, \"n\": 77, \"fast\": true, \"shuffle\": false, "
-                           "\"alphas\": [0, 0.1, 1], \"limit\": \"2m\", \"model\": \"mlp\", "
+                           "\"limit\": \"2m\", \"model\": \"mlp\", "
                            "\"name\": null, \"arguments\": [\"P\", \"Q\"]}",
                            "-n 8 --no-fast", &err),
               err);
@@ -295,11 +250,8 @@ static void a_config_file_stands_below_the_command_line(void **state)
     assert_true(values.rate == 0.25);
     assert_false(values.fast);
     assert_false(values.shuffle);
-    assert_int_equal(values.preset, 2);
     assert_true(values.limit == 120);
     assert_int_equal(values.model, 2);
-    assert_int_equal(values.alphas.n, 3);
-    assert_true(values.alphas.x[1] == 0.1);
     assert_int_equal(set.n_args, 2);
     assert_string_equal(set.args[1], "Q");
     opt_free(&set);
@@ -318,7 +270,7 @@ static void a_bad_config_is_named(void **state)
         {"{\"n\": true}", "c.json: n: neither text nor number"},
         {"{\"fast\": 1}", "c.json: --fast: must be true or false"},
         {"{\"mdoel\": \"mlp\"}", "c.json: no option --mdoel; did you mean --model?"},
-        {"{\"alphas\": [\"x\"]}", "c.json: alphas: not a list of numbers"},
+        {"{\"n\": [1]}", "c.json: n: neither text nor number"},
         {"{\"n\": 1,\n}", "c.json:2: "},
         {"{\"n\": 1, \"n\": 2}", "duplicate"},
         {"[1]", "c.json: not an object"},
@@ -335,7 +287,7 @@ static void a_bad_config_is_named(void **state)
     }
 }
 
-/* What is written back repeats the run: options, preset, arguments, and things not set. */
+/* What is written back repeats the run: options, arguments, and things not set. */
 static void a_written_config_gives_the_same_settings(void **state)
 {
     char line[1400];
@@ -344,9 +296,7 @@ static void a_written_config_gives_the_same_settings(void **state)
     settings first;
 
     (void)state;
-    assert_ok(
-        parse("P --preset laptop --rate 0.3333333333333333 --no-shuffle --alphas 0.1,0.7", &err),
-        err);
+    assert_ok(parse("P --n 1000 --rate 0.3333333333333333 --no-shuffle", &err), err);
     first = values;
     assert_ok(wm_summary_new(&s, &err), err);
     opt_write_config(&set, s);
@@ -360,9 +310,6 @@ static void a_written_config_gives_the_same_settings(void **state)
     assert_true(values.rate == 0.3333333333333333);
     assert_true(values.limit == 0);
     assert_false(values.shuffle);
-    assert_int_equal(values.preset, 1);
-    assert_int_equal(values.alphas.n, 2);
-    assert_true(values.alphas.x[0] == 0.1 && values.alphas.x[1] == 0.7);
     assert_int_equal(set.n_args, 1);
     assert_string_equal(set.args[0], "P");
     opt_free(&set);
@@ -385,11 +332,15 @@ static void near_words_are_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_kind_is_taken),         TEST(what_is_wrong_is_named),
-        TEST(durations_are_read_and_said), TEST(a_preset_comes_first_wherever_it_stands),
-        TEST(help_shows_what_is_in_force), TEST(a_config_file_stands_below_the_command_line),
-        TEST(a_bad_config_is_named),       TEST(a_written_config_gives_the_same_settings),
-        TEST(near_words_are_found),        TEST(rows_of_an_inner_struct_and_what_is_not_set),
+        TEST(every_kind_is_taken),
+        TEST(what_is_wrong_is_named),
+        TEST(durations_are_read_and_said),
+        TEST(help_shows_what_is_in_force),
+        TEST(a_config_file_stands_below_the_command_line),
+        TEST(a_bad_config_is_named),
+        TEST(a_written_config_gives_the_same_settings),
+        TEST(near_words_are_found),
+        TEST(rows_of_an_inner_struct_and_what_is_not_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

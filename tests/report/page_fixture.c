@@ -37,7 +37,6 @@ static void finish(fixture *x, wm_figure *f)
 
     wm_sink_init(&silent);
     must(x, wm_run_folder_figure(x->run, f, &silent, &x->err));
-    wm_figure_free(f);
 }
 
 static double normal(double x, double mean, double sd)
@@ -69,7 +68,7 @@ static void draw_bridges(fixture *x)
         train[i] = loss[i] - 0.02 - 0.002 * i;
         accuracy[i] = bridge_accuracy(i);
     }
-    must(x, wm_figure_new(&f, "bridges", "How hard each bridge has it", &x->err));
+    f = wm_figure_new("bridges", "How hard each bridge has it");
     p = wm_figure_panel(f, "Logistic loss");
     wm_panel_axes(p, "bridge", "0: saturated, 1.386: chance", 0);
     wm_panel_y_range(p, 0, 1.5);
@@ -101,7 +100,7 @@ static void draw_grid(fixture *x)
     for (int k = 0; k < BRIDGES; k++)
         for (int w = 0; w <= BRIDGES; w++)
             z[k * (BRIDGES + 1) + w] = (k + 0.5 - w) * (1.1 + 0.12 * k) + 0.3 * sin(3 * k + w);
-    must(x, wm_figure_new(&f, "grid", "Every bridge on every waymark", &x->err));
+    f = wm_figure_new("grid", "Every bridge on every waymark");
     p = wm_figure_panel(f, "Mean logit, held out");
     wm_panel_axes(p, "waymark", "bridge", 0);
     wm_panel_y_range(p, BRIDGES - 0.5, -0.5);
@@ -128,7 +127,7 @@ static void draw_histograms(fixture *x)
         under_p[i] = normal(at[i], 11, 4.7);
         under_q[i] = normal(at[i], -11, 4.7);
     }
-    must(x, wm_figure_new(&f, "histograms", "Log-ratios under p and q", &x->err));
+    f = wm_figure_new("histograms", "Log-ratios under p and q");
     p = wm_figure_panel(f, NULL);
     wm_panel_axes(p, "log p/q (nats)", "density", 0);
     wm_panel_series(p, &(wm_series){.name = x->hostile ? evil : "rows of p",
@@ -155,7 +154,7 @@ static void draw_weights(fixture *x)
         beyond[i] = 1 / (1 + pow(w[i] / 0.4, 0.9));
         pareto[i] = w[i] > 30 ? 0.5 * pow(w[i], -0.95) : NAN;
     }
-    must(x, wm_figure_new(&f, "weights", "Tail of the weights", &x->err));
+    f = wm_figure_new("weights", "Tail of the weights");
     p = wm_figure_panel(f, "Effective sample size 214 of 2,000, Pareto k 0.82");
     wm_panel_axes(p, "weight, mean one", "share of rows beyond", WM_LOG_X | WM_LOG_Y);
     wm_panel_series(
@@ -186,7 +185,7 @@ static void draw_waymarks(fixture *x)
         lo[i] = kl[i] - 0.1 - 0.02 * i;
         hi[i] = kl[i] + 0.1 + 0.02 * i;
     }
-    must(x, wm_figure_new(&f, "waymarks", "Where the waymarks stand", &x->err));
+    f = wm_figure_new("waymarks", "Where the waymarks stand");
     p = wm_figure_panel(f, "Spacing");
     wm_panel_axes(p, "waymark", "alpha", 0);
     wm_panel_series(
@@ -223,7 +222,7 @@ static void draw_map(fixture *x)
         qx[i] = 2 + 0.25 * sqrt(i) * cos(2.4 * i + 1);
         qy[i] = 1 + 0.2 * sqrt(i) * sin(2.4 * i + 1);
     }
-    must(x, wm_figure_new(&f, "map", "Log-ratio over the plane", &x->err));
+    f = wm_figure_new("map", "Log-ratio over the plane");
     p = wm_figure_panel(f, NULL);
     wm_panel_axes(p, x->hostile ? evil : "speed", "height", 0);
     wm_panel_heat_map(p, &(wm_heat_map){.name = "log p/q (nats)",
@@ -272,7 +271,7 @@ static void draw_columns(fixture *x)
         lo[i] = share[i] - 0.3 - 0.05 * share[i];
         hi[i] = share[i] + 0.3 + 0.05 * share[i];
     }
-    must(x, wm_figure_new(&f, "columns", "Which columns drive the shift", &x->err));
+    f = wm_figure_new("columns", "Which columns drive the shift");
     p = wm_figure_panel(f, NULL);
     wm_panel_axes(p, "nats of KL(p, q)", NULL, 0);
     wm_panel_y_ticks(p, at, names, N_COLUMNS);

@@ -17,10 +17,9 @@ static const double x[] = {10, 100, 1000}, y[] = {0.5, NAN, 0.05}, lo[] = {0.4, 
 static wm_figure *awkward(const char *name)
 {
     wm_figure *f;
-    wm_error err;
     wm_panel *p;
 
-    assert_ok(wm_figure_new(&f, name, "it's {p_0}^x @ \\n \"q\" $1 # `date`", &err), err);
+    f = wm_figure_new(name, "it's {p_0}^x @ \\n \"q\" $1 # `date`");
     for (int k = 0; k < 2; k++) {
         p = wm_figure_panel(f, k ? "second, with \"quotes\"" : "first {");
         wm_panel_axes(p, "n's", "|\xce\xb8 \xe2\x88\x92 \xce\xb8*|", WM_LOG_X | WM_LOG_Y);
@@ -53,7 +52,7 @@ static void numbers_are_kept_as_csv(void **state)
     wm_panel *p;
 
     (void)state;
-    assert_ok(wm_figure_new(&f, "fig-1", NULL, &err), err);
+    f = wm_figure_new("fig-1", NULL);
     p = wm_figure_panel(f, "a \"b\"");
     wm_panel_series(p, &(wm_series){.name = "c, d", .n = 3, .x = x, .y = y});
     p = wm_figure_panel(f, "e");
@@ -85,7 +84,7 @@ static void blocks_are_counted_as_they_are_written(void **state)
     const char *script;
 
     (void)state;
-    assert_ok(wm_figure_new(&f, "order", NULL, &err), err);
+    f = wm_figure_new("order", NULL);
     first = wm_figure_panel(f, "1");
     second = wm_figure_panel(f, "2");
     wm_panel_series(second, &(wm_series){.name = "b", .n = 1, .x = x, .y = y});
@@ -224,9 +223,14 @@ static void misuse_is_reported(void **state)
     wm_panel *p;
 
     (void)state;
-    assert_int_equal(wm_figure_new(&f, "../x", NULL, &err), WM_EINVAL);
-    assert_int_equal(wm_figure_new(&f, "", NULL, &err), WM_EINVAL);
-    assert_ok(wm_figure_new(&f, "x", NULL, &err), err);
+    for (int i = 0; i < 2; i++) { /* said when it is written */
+        f = wm_figure_new(i ? "" : "../x", NULL);
+        wm_figure_panel(f, "p");
+        assert_int_equal(wm_figure_write(f, scratch("f"), NULL, &err), WM_EINVAL);
+        assert_non_null(strstr(err.text, i ? "without a name" : "'../x'"));
+        wm_figure_free(f);
+    }
+    f = wm_figure_new("x", NULL);
     assert_int_equal(wm_figure_write(f, scratch("f"), NULL, &err), WM_EINVAL);
     assert_string_equal(err.text, "figure 'x' has no panel");
     p = wm_figure_panel(f, "p");

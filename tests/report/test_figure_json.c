@@ -15,10 +15,9 @@ static const double x[] = {1, NAN, 3}, y[] = {3, 4.5, -1e-9}, lo[] = {2, 4, -1},
 static wm_figure *rich(void)
 {
     static const char *const names[] = {"it's", "\"two\"", ""};
-    wm_error err = {0};
     wm_figure *f;
 
-    assert_ok(wm_figure_new(&f, "f", "it's a \"title\"", &err), err);
+    f = wm_figure_new("f", "it's a \"title\"");
     for (int k = 0; k < 4; k++) {
         wm_panel *p = wm_figure_panel(f, k ? "other" : "first's");
 

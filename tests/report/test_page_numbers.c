@@ -49,10 +49,9 @@ static const char *tables_of(wm_figure *f)
 
 static wm_figure *figure(const char *title)
 {
-    wm_error err = {0};
     wm_figure *f;
 
-    assert_ok(wm_figure_new(&f, "f", title, &err), err);
+    f = wm_figure_new("f", title);
     return f;
 }
 

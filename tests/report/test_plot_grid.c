@@ -28,9 +28,8 @@ static void draw(wm_figure *f)
 
 static wm_panel *panel_of(wm_figure **f, const char *name)
 {
-    wm_error err = {0};
 
-    assert_ok(wm_figure_new(f, name, "a title", &err), err);
+    *f = wm_figure_new(name, "a title");
     return wm_figure_panel(*f, "a panel");
 }
 
@@ -203,10 +202,9 @@ static void filled_marks_are_drawn(void **state)
 {
     const double x[] = {1, 2, 3}, y[] = {0.1, 5, 0.2};
     wm_figure *f;
-    wm_error err = {0};
 
     (void)state;
-    assert_ok(wm_figure_new(&f, "filled", NULL, &err), err);
+    f = wm_figure_new("filled", NULL);
     for (int k = 0; k < 2; k++) {
         wm_panel *p = wm_figure_panel(f, NULL);
 

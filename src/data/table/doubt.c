@@ -3,10 +3,10 @@
 #include "data/table/doubt.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "base/utf8.h"
 #include "waymark/sink.h"
 
@@ -21,13 +21,6 @@ static bool rises(const double *x, int64_t n, int64_t dim)
     return true;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* No value twice, to the number's surprise: of n values in a range of R, n^2 / 2R pairs would be
  * equal by chance. surprise: pairs that are enough. The first rows mostly tell; scratch: (n). */
 static bool all_differ(const double *x, int64_t n, int64_t dim, double surprise, double *scratch)
@@ -38,7 +31,7 @@ static bool all_differ(const double *x, int64_t n, int64_t dim, double surprise,
                 return false;
             scratch[i] = x[i * dim];
         }
-        qsort(scratch, (size_t)k, sizeof *scratch, by_value);
+        wmi_sort_f64(scratch, k);
         for (int64_t i = 1; i < k; i++)
             if (scratch[i] == scratch[i - 1])
                 return false;

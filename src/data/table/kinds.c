@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/order.h"
 #include "data/table/number.h"
 #include "data/table/schema.h"
 
@@ -18,13 +19,6 @@ bool wmi_is_whole(double x)
 }
 
 /* ---- kinds ---- */
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 static bool neighbours_equal(const double *x, int64_t n)
 {
@@ -39,7 +33,7 @@ static bool neighbours_equal(const double *x, int64_t n)
 static bool repeats(double *x, int64_t n)
 {
     for (int64_t k = n < 1024 ? n : 1024;; k = n / 2 < k ? n : 2 * k) {
-        qsort(x, (size_t)k, sizeof *x, by_value);
+        wmi_sort_f64(x, k);
         if (neighbours_equal(x, k))
             return true;
         if (k == n)
@@ -171,7 +165,8 @@ static wm_status number_levels(wm_schema *s, const char *label, wm_data *d, int6
 
         if (isnan(x[i * dim]))
             continue;
-        at = (const double *)bsearch(&x[i * dim], values, (size_t)n, sizeof *values, by_value);
+        at =
+            (const double *)bsearch(&x[i * dim], values, (size_t)n, sizeof *values, wmi_rising_f64);
         if (numbers[at - values] < 0) {
             snprintf(where, sizeof where, "row %" PRId64, i + 1);
             return wmi_refuse_level(s, label, where, column, *at, err);
@@ -336,7 +331,8 @@ wm_status wmi_level_map_new(wmi_level_map **out, const wm_schema *s, wm_error *e
                 at++;
         }
         if (at > m->start[j])
-            qsort(m->levels + m->start[j], (size_t)(at - m->start[j]), sizeof *m->levels, by_value);
+            qsort(m->levels + m->start[j], (size_t)(at - m->start[j]), sizeof *m->levels,
+                  wmi_rising_f64);
     }
     m->start[dim] = at;
     *out = m;
@@ -359,8 +355,8 @@ double wmi_level_map_find(const wmi_level_map *m, int64_t column, double x)
 
     if (wm_schema_kind(m->schema, column) != WM_KIND_CATEGORICAL || isnan(x))
         return x;
-    found =
-        n ? (const known_level *)bsearch(&want, m->levels + from, (size_t)n, sizeof want, by_value)
-          : NULL; /* by_value reads the first member */
+    found = n ? (const known_level *)bsearch(&want, m->levels + from, (size_t)n, sizeof want,
+                                             wmi_rising_f64)
+              : NULL; /* wmi_rising_f64 reads the first member */
     return found ? found->number : -1;
 }

@@ -17,37 +17,6 @@ static const wm_colour cycle[] = {WM_COLOUR_BLUE,   WM_COLOUR_VERMILION, WM_COLO
                                   WM_COLOUR_BLACK,  WM_COLOUR_GREY};
 #define N_CYCLE ((int)(sizeof cycle / sizeof *cycle))
 
-wm_status wm_figure_new(wm_figure **out, const char *name, const char *title, wm_error *err)
-{
-    wm_figure *f = NULL;
-    wm_status st;
-
-    *out = NULL;
-    for (const char *p = name; *p; p++)
-        if (!isalnum((unsigned char)*p) && *p != '-' && *p != '_')
-            return wmi_fail(err, WM_EINVAL, "figure '%.60s': letters, digits, - and _ only", name);
-    if (!*name)
-        return wmi_fail(err, WM_EINVAL, "a figure without a name");
-    if ((st = wmi_alloc(&f, 1, sizeof *f, "figure", err)))
-        return st;
-    f->name = wmi_arena_strdup(&f->arena, name, err);
-    f->title = f->name ? wmi_text_clean(&f->arena, title ? title : "", err) : NULL;
-    if (!f->title) {
-        wm_figure_free(f);
-        return WM_ENOMEM;
-    }
-    *out = f;
-    return WM_OK;
-}
-
-void wm_figure_free(wm_figure *f)
-{
-    if (!f)
-        return;
-    wmi_arena_free(&f->arena);
-    wmi_free(f);
-}
-
 /* Memory of the figure, or NULL with the failure kept; NULL too after an earlier failure. */
 static void *take(wm_figure *f, size_t bytes)
 {
@@ -65,6 +34,31 @@ static const char *take_text(wm_figure *f, const char *text)
     if (!p && !f->status)
         f->status = WM_ENOMEM;
     return p;
+}
+
+wm_figure *wm_figure_new(const char *name, const char *title)
+{
+    wm_figure *f = NULL;
+
+    if (wmi_alloc(&f, 1, sizeof *f, "figure", NULL))
+        return NULL;
+    for (const char *p = name; *p; p++)
+        if (!isalnum((unsigned char)*p) && *p != '-' && *p != '_' && !f->status)
+            f->status = wmi_fail(&f->error, WM_EINVAL,
+                                 "figure '%.60s': letters, digits, - and _ only", name);
+    if (!*name)
+        f->status = wmi_fail(&f->error, WM_EINVAL, "a figure without a name");
+    f->name = take_text(f, name);
+    f->title = take_text(f, title);
+    return f;
+}
+
+void wm_figure_free(wm_figure *f)
+{
+    if (!f)
+        return;
+    wmi_arena_free(&f->arena);
+    wmi_free(f);
 }
 
 static const double *take_reals(wm_figure *f, const double *x, int64_t n)
@@ -351,6 +345,8 @@ wm_status wm_figure_write(const wm_figure *f, const char *folder, const wm_sink 
     bool found = false;
     wm_status st;
 
+    if (!f)
+        return wmi_fail(err, WM_ENOMEM, "out of memory: figure");
     if (f->status) {
         if (err)
             *err = f->error;

@@ -336,8 +336,12 @@ wm_status wmi_figure_read(wm_figure **out, const char *text, size_t n, const cha
     wm_status st = wmi_json_read(&root, text, n, name, err);
 
     *out = NULL;
-    if (st || (st = wm_figure_new(&r.f, "figure", wmi_json_text(root, "title"), err)))
+    if (st)
         goto done;
+    if (!(r.f = wm_figure_new("figure", wmi_json_text(root, "title")))) {
+        st = wmi_fail(err, WM_ENOMEM, "out of memory: figure");
+        goto done;
+    }
     panels = json_object_get(root, "panels");
     if (json_array_size(panels) < 1 || json_array_size(panels) > MAX_PANELS) {
         st = wmi_fail(err, WM_EFORMAT, "%.120s: %zu panels, expected 1 to %d", name,

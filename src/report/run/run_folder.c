@@ -415,21 +415,18 @@ wm_status wm_run_folder_summary(wm_run_folder *r, const wm_summary *s, wm_error 
     return wm_summary_write(s, path, err);
 }
 
-wm_status wm_run_folder_figure(wm_run_folder *r, const wm_figure *f, const wm_sink *sink,
-                               wm_error *err)
+wm_status wm_run_folder_figure(wm_run_folder *r, wm_figure *f, const wm_sink *sink, wm_error *err)
 {
     const char *path;
     char *name = NULL;
-    wm_status st;
+    wm_status st = WM_OK;
 
-    if (!r)
-        return WM_OK;
-    if ((st = wmi_path_join(&name, "figures", f->name ? f->name : "", err)) ||
-        (st = wmi_manifest_add(&r->manifest, r->dir, name, err)) ||
-        (st = member(&path, r, "figures", err))) {
-        wmi_free(name);
-        return st;
-    }
+    if (r && f && !f->status && /* else wm_figure_write() says what is wrong */
+        !(st = wmi_path_join(&name, "figures", f->name, err)))
+        st = wmi_manifest_add(&r->manifest, r->dir, name, err);
+    if (r && !st && !(st = member(&path, r, "figures", err)))
+        st = wm_figure_write(f, path, sink, err);
     wmi_free(name);
-    return wm_figure_write(f, path, sink, err);
+    wm_figure_free(f);
+    return st;
 }
