@@ -141,7 +141,8 @@ const opt_row study_rows[] = {
     INTEGER(fit.max_bridges, "max-bridges", "N", 1, 1024, "that auto may use"),
     TEXT(model, "model", "TERMS",
          "auto (the best by held-out loss), or a sum, joined by +, of linear, quadratic, "
-         "additive (a curve for each column), mlp, and for mi separable"),
+         "additive (a curve for each column), mlp, and for mi separable; or mixture (of Gaussians, "
+         "for ratio)"),
     CHOICE(fit.objective, "objective", "NAME", objective_names, "loss of the bridges"),
     CHOICE(fit.optimizer, "optimizer", "NAME", optimizer_names,
            "convex: moments, tested and refined; auto: that where it applies, else adam"),

@@ -34,6 +34,9 @@ typedef unsigned wm_ratio_model;
 
 #define WM_RATIO_SEPARABLE                                                                         \
     32u /**< g(u)' W_k f_k(v), two networks: for pairs (wm_ratio_opts.pairs) only */
+#define WM_RATIO_MIXTURE                                                                           \
+    64u /**< p and q, and so all waymarks, are mixtures of Gaussians: for two tables of continuous \
+           columns, and by itself */
 /** Terms that Adam trains. */
 #define WM_RATIO_TRAINED (WM_RATIO_ADDITIVE | WM_RATIO_MLP | WM_RATIO_SEPARABLE)
 
@@ -97,6 +100,8 @@ typedef struct wm_ratio_opts {
     double held_out;        /**< share of the rows kept for validation; default 0.1 */
     bool stop_saturated;    /**< end when a bridge classifies perfectly; default true */
     wm_fit_control control; /**< time_limit and checkpoint: Adam */
+    int64_t components[2];  /**< mixture: components of p and of q; default WM_AUTO: as many as
+                               held-out rows want, at most 12 */
 } wm_ratio_opts;
 
 /** Fill in the defaults. Threads: safe. */

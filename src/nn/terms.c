@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[WMI_TERMS] = {"linear", "quadratic", "additive",
-                                             "mlp",    "resnet",    "separable"};
+static const char *const names[WMI_TERMS] = {"linear", "quadratic", "additive", "mlp",
+                                             "resnet", "separable", "mixture"};
 
 const char *wmi_term_name(int i)
 {

@@ -7,7 +7,7 @@
 #include "base/fail.h"
 
 /* The name of the term 1 << i, which is also that of its parameters; i below WMI_TERMS. */
-enum { WMI_TERMS = 6 };
+enum { WMI_TERMS = 7 };
 const char *wmi_term_name(int i);
 /* The terms of model in the order of their bits, joined by '+', in buf. */
 const char *wmi_terms_text(unsigned model, char *buf, size_t size);

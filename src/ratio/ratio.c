@@ -7,7 +7,7 @@
 #include "base/opts.h"
 #include "base/rng.h"
 #include "columns/knots.h"
-#include "ratio/ratio_impl.h"
+#include "ratio/ratio_mixture.h"
 
 enum { MIN_ROWS = 4 }; /* two to train on and two to judge by */
 
@@ -33,6 +33,7 @@ void wm_ratio_opts_init(wm_ratio_opts *opts)
         .blocks = 1,
         .held_out = 0.1,
         .stop_saturated = true,
+        .components = {WM_AUTO, WM_AUTO},
     };
     wm_spacing_init(&opts->spacing);
     wm_fit_control_init(&opts->control);
@@ -91,7 +92,8 @@ wm_status wmi_ratio_open(wm_ratio *r, wm_error *err)
     r->info.members = r->members;
     r->net = network(r);
     if ((st = wmi_params_new(&r->params, err)) ||
-        (st = wmi_model_declare(r->params, "", &r->net, err)) ||
+        (st = r->model & WM_RATIO_MIXTURE ? wmi_ratio_declare_mixture(r, err)
+                                          : wmi_model_declare(r->params, "", &r->net, err)) ||
         (st = wmi_alloc(&r->theta, r->members * wmi_params_count(r->params), sizeof *r->theta,
                         "parameters", err)) ||
         (st = wmi_alloc(&r->bridges, m, sizeof *r->bridges, "bridges", err)) ||
@@ -239,6 +241,35 @@ void wmi_ratio_rows_q(const wmi_ratio_rows *rows, bool valid, int64_t first, int
         memcpy(out + i * d, table + (first + i + ahead) % count * d, (size_t)d * sizeof *out);
 }
 
+void wmi_ends_free(wmi_ends *e)
+{
+    wmi_free(e->x[0]);
+    wmi_free(e->x[1]);
+}
+
+wm_status wmi_ratio_ends(wmi_ends *e, const wmi_ratio_rows *rows, bool all, wm_error *err)
+{
+    const int64_t d = rows->dim;
+    wm_status st = WM_OK;
+
+    for (int t = 0; !st && t < 2; t++) {
+        const bool drawn = t == 1 && rows->normal_q;
+        const int64_t train = drawn ? rows->n_train[0] : rows->n_train[t];
+        const int64_t valid = all && !drawn ? rows->n_valid[t] : 0;
+
+        e->n[t] = train + valid;
+        if ((st = wmi_alloc(&e->x[t], e->n[t] * d, sizeof *e->x[t], "rows", err)))
+            break;
+        if (t == 1)
+            wmi_ratio_rows_q(rows, false, 0, train, e->x[t]);
+        else
+            memcpy(e->x[t], rows->train[t], (size_t)(train * d) * sizeof *e->x[t]);
+        if (valid)
+            memcpy(e->x[t] + train * d, rows->valid[t], (size_t)(valid * d) * sizeof *e->x[t]);
+    }
+    return st;
+}
+
 wm_status wmi_ratio_chain(wm_chain **out, const wm_ratio *r, wm_error *err)
 {
     return wm_chain_new(out, r->alphas.bridges, &r->alphas, r->encoder.dim, r->columns, err);
@@ -256,10 +287,18 @@ static bool convex_applies(const wm_ratio_opts *o)
 
 wm_status wmi_ratio_check_opts(const wm_ratio_opts *o, wm_error *err)
 {
-    if (!o->model || o->model & ~(WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_TRAINED))
-        return wmi_fail(err, WM_EINVAL,
-                        "model %#x is no sum of linear, quadratic, additive, mlp and separable",
-                        o->model);
+    if (!o->model || (o->model != WM_RATIO_MIXTURE &&
+                      o->model & ~(WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_TRAINED)))
+        return wmi_fail(
+            err, WM_EINVAL,
+            "model %#x is no sum of linear, quadratic, additive, mlp and separable, and "
+            "not mixture, which stands alone",
+            o->model);
+    for (int t = 0; t < 2; t++)
+        if (o->components[t] != WM_AUTO &&
+            (o->components[t] < 1 || o->components[t] > WMI_MIXTURE_MOST))
+            return wmi_fail(err, WM_EINVAL, "%" PRId64 " components: 1 to %d are possible",
+                            o->components[t], WMI_MIXTURE_MOST);
     if (o->model & WM_RATIO_SEPARABLE && !o->pairs)
         return wmi_fail(err, WM_EINVAL,
                         "separable bridges g(u)' W f(v) are for pairs of u and v (waymark mi): two "
@@ -287,6 +326,8 @@ wm_status wmi_ratio_fit_rows(wm_ratio *r, const wmi_ratio_rows *rows, const wm_r
 {
     r->info.n_train = rows->n_train[0];
     r->info.n_held_out = rows->n_valid[0];
+    if (opts->model & WM_RATIO_MIXTURE)
+        return wmi_ratio_fit_mixture(r, rows, opts, err);
     if (opts->optimizer == WM_OPTIMIZER_CONVEX ||
         (opts->optimizer == WM_OPTIMIZER_AUTO && convex_applies(opts) &&
          (!(opts->model & WM_RATIO_ADDITIVE) || wmi_ratio_can_curve(&r->encoder))))
@@ -338,13 +379,16 @@ static wm_status fit(wm_ratio **out, const wm_data *p, const wm_data *q, const w
     rows.seed = opts->control.seed;
     if ((st = wm_spacing_alphas(&r->alphas, &opts->spacing, opts->bridges, err)) ||
         (st = wmi_encoder_fit(&r->encoder, rows.dim, n, x, &encode, err)) ||
-        (st = take_columns(r, opts, err)) || (st = wmi_ratio_open(r, err)) ||
+        (st = take_columns(r, opts, err)) ||
         (st = split(&rows, &own, r, p, 0, opts->held_out, err)) ||
         (q && (st = split(&rows, &own, r, q, 1, opts->held_out, err))))
         goto done;
     if (rows.pairs)
         rows_meet_themselves(&rows);
-    if ((st = wmi_ratio_place_knots(r, rows.n_train, rows.train, err)) ||
+    if ((opts->model & WM_RATIO_MIXTURE &&
+         (st = wmi_ratio_choose_components(r, &rows, opts, err))) ||
+        (st = wmi_ratio_open(r, err)) ||
+        (st = wmi_ratio_place_knots(r, rows.n_train, rows.train, err)) ||
         (st = wmi_ratio_fit_rows(r, &rows, opts, err)))
         goto done;
     *out = r;

@@ -32,48 +32,13 @@ static void choose_straight(const wmi_ratio_rows *rows, double *straight)
         straight[f] = straight[f] > 0 ? straight[f] : WMI_STRAIGHT;
 }
 
-/* The rows of both ends that may be fitted to. */
-typedef struct end_rows {
-    int64_t n[2];
-    double *x[2]; /* (n, dim), owned */
-} end_rows;
-
-static void free_ends(end_rows *e)
-{
-    wmi_free(e->x[0]);
-    wmi_free(e->x[1]);
-}
-
-static wm_status gather_ends(end_rows *e, const wmi_ratio_rows *rows, bool all, wm_error *err)
-{
-    const int64_t d = rows->dim;
-    wm_status st = WM_OK;
-
-    for (int t = 0; !st && t < 2; t++) {
-        const bool drawn = t == 1 && rows->normal_q;
-        const int64_t train = drawn ? rows->n_train[0] : rows->n_train[t];
-        const int64_t valid = all && !drawn ? rows->n_valid[t] : 0;
-
-        e->n[t] = train + valid;
-        if ((st = wmi_alloc(&e->x[t], e->n[t] * d, sizeof *e->x[t], "rows", err)))
-            break;
-        if (t == 1)
-            wmi_ratio_rows_q(rows, false, 0, train, e->x[t]);
-        else
-            memcpy(e->x[t], rows->train[t], (size_t)(train * d) * sizeof *e->x[t]);
-        if (valid)
-            memcpy(e->x[t] + train * d, rows->valid[t], (size_t)(valid * d) * sizeof *e->x[t]);
-    }
-    return st;
-}
-
 /* Waymark k: the ends as they are, or as many rows between them as the larger one has. */
-static int64_t waymark_rows(const end_rows *e, int64_t k, int64_t m)
+static int64_t waymark_rows(const wmi_ends *e, int64_t k, int64_t m)
 {
     return k == 0 ? e->n[0] : k == m ? e->n[1] : e->n[0] > e->n[1] ? e->n[0] : e->n[1];
 }
 
-static wm_status set_waymark(const end_rows *e, const wm_chain *chain, int64_t k, int64_t m,
+static wm_status set_waymark(const wmi_ends *e, const wm_chain *chain, int64_t k, int64_t m,
                              int64_t d, double *out, wm_error *err)
 {
     const int64_t n = waymark_rows(e, k, m);
@@ -240,7 +205,7 @@ static wm_status score_bridge(const wm_ratio *r, int64_t k, int64_t n, const dou
 
 /* Bridge k into the parameters: curves on top of the form that is there, then products, where the
  * quadratic term is for them. */
-static wm_status fit_bridge(wm_ratio *r, const end_rows *e, const wm_chain *chain, int64_t k,
+static wm_status fit_bridge(wm_ratio *r, const wmi_ends *e, const wm_chain *chain, int64_t k,
                             const wmi_ratio_rows *rows, const double *straight,
                             const wm_ratio_opts *opts, wm_error *err)
 {
@@ -292,7 +257,7 @@ done:
 wm_status wmi_ratio_set_additive(wm_ratio *r, const wmi_ratio_rows *rows, const wm_ratio_opts *opts,
                                  wm_error *err)
 {
-    end_rows ends = {0};
+    wmi_ends ends = {0};
     double *straight = NULL;
     wm_chain *chain = NULL;
     wm_status st;
@@ -300,7 +265,7 @@ wm_status wmi_ratio_set_additive(wm_ratio *r, const wmi_ratio_rows *rows, const 
     r->info.numbers = r->info.missed = 0;
     if ((opts->model & (WM_RATIO_LINEAR | WM_RATIO_QUADRATIC) && !rows->products &&
          (st = wmi_ratio_set_moments(r, rows, opts, err))) ||
-        (st = gather_ends(&ends, rows, opts->all_rows, err)) ||
+        (st = wmi_ratio_ends(&ends, rows, opts->all_rows, err)) ||
         (st = wmi_alloc(&straight, rows->dim, sizeof *straight, "curves", err)) ||
         (st = wmi_ratio_chain(&chain, r, err)))
         goto done;
@@ -310,6 +275,6 @@ wm_status wmi_ratio_set_additive(wm_ratio *r, const wmi_ratio_rows *rows, const 
 done:
     wm_chain_free(chain);
     wmi_free(straight);
-    free_ends(&ends);
+    wmi_ends_free(&ends);
     return st;
 }

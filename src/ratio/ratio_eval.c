@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "engine/ops.h"
 #include "engine/program.h"
-#include "ratio/ratio_impl.h"
+#include "ratio/ratio_mixture.h"
 
 enum { BATCH = 128 }; /* rows in one run: half the memory of 256, and as fast */
 
@@ -34,7 +34,8 @@ typedef struct worker {
 
 struct wm_scorer {
     const wm_ratio *ratio;
-    double *lo, *hi; /* (encoder.raw) values beyond are far from the samples */
+    wmi_mixture_scorer *mixture; /* or NULL: the workers' programs */
+    double *lo, *hi;             /* (encoder.raw) values beyond are far from the samples */
     int64_t n_workers;
     worker *workers;
 };
@@ -48,7 +49,9 @@ static wm_status compile(worker *w, const wm_ratio *r, wm_error *err)
     wm_status st;
 
     if ((st = wmi_alloc(&w->mean, r->info.bridges * BATCH, sizeof *w->mean, "scores", err)) ||
-        (r->mix && (st = wmi_alloc(&w->plain, dim[0] * dim[1], sizeof *w->plain, "rows", err))) ||
+        ((r->mix || r->model & WM_RATIO_MIXTURE) &&
+         (st = wmi_alloc(&w->plain, dim[0] * dim[1], sizeof *w->plain, "rows", err))) ||
+        r->model & WM_RATIO_MIXTURE || /* has no program */
         (st = wmi_graph_new(&w->graph, WMI_F64, r->params, err)))
         return st;
     w->out = wmi_model_build(
@@ -122,6 +125,8 @@ static wm_status new_scorer(wm_scorer **out, const wm_ratio *r, int64_t workers,
         (st = wmi_alloc(&s->workers, workers, sizeof *s->workers, "scorer", err)))
         goto failed;
     find_range(s);
+    if (r->model & WM_RATIO_MIXTURE && (st = wmi_mixture_scorer_new(&s->mixture, r, err)))
+        goto failed;
     for (; s->n_workers < workers; s->n_workers++)
         if ((st = compile_for_one_thread(&s->workers[s->n_workers], r, err))) {
             s->n_workers++; /* what there is of it is freed too */
@@ -158,6 +163,7 @@ void wm_scorer_free(wm_scorer *s)
         wmi_free(s->workers[i].plain);
         wmi_free(s->workers[i].mean);
     }
+    wmi_mixture_scorer_free(s->mixture);
     wmi_free(s->workers);
     wmi_free(s->lo);
     wmi_free(s->hi);
@@ -211,7 +217,7 @@ static wm_status load(const wm_scorer *s, worker *w, const job *j, int64_t first
     double *to = w->plain ? w->plain : w->in;
     wm_status st = WM_OK;
 
-    if (n < BATCH)
+    if (n < BATCH && w->in)
         memset(w->in + n * e->dim, 0, (size_t)((BATCH - n) * e->dim) * sizeof *w->in);
     if (j->encoded) {
         memcpy(to, j->x + first * e->dim, (size_t)(n * e->dim) * sizeof *to);
@@ -219,9 +225,22 @@ static wm_status load(const wm_scorer *s, worker *w, const job *j, int64_t first
         w->far += count_far(s, n, j->x + first * e->raw);
         st = wmi_encoder_apply(e, n, j->x + first * e->raw, to, err);
     }
-    if (!st && w->plain)
+    if (!st && s->ratio->mix)
         mix_rows(w, n, e->dim, s->ratio->mix);
     return st;
+}
+
+static void score_mixture(const wm_scorer *s, const worker *w, const job *j, int64_t first,
+                          int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double *x = w->plain + i * s->ratio->encoder.dim;
+
+        if (j->each)
+            wmi_mixture_scorer_bridges(s->mixture, x, j->n, j->each + first + i);
+        if (j->sum)
+            j->sum[first + i] = wmi_mixture_scorer_sum(s->mixture, x);
+    }
 }
 
 static wm_status score_batch(const wm_scorer *s, worker *w, const job *j, int64_t first,
@@ -234,6 +253,10 @@ static wm_status score_batch(const wm_scorer *s, worker *w, const job *j, int64_
 
     if ((st = load(s, w, j, first, n, err)))
         return st;
+    if (s->mixture) {
+        score_mixture(s, w, j, first, n);
+        return WM_OK;
+    }
     memset(w->mean, 0, (size_t)(m * BATCH) * sizeof *w->mean);
     for (int64_t i = 0; i < r->members; i++) {
         const double *score, members = (double)r->members;

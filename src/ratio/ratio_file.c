@@ -9,7 +9,7 @@
 #include "columns/encoder_file.h"
 #include "data/formats/model_file.h"
 #include "nn/terms.h"
-#include "ratio/ratio_impl.h"
+#include "ratio/ratio_mixture.h"
 #include "waymark/version.h"
 
 #define FORMAT_NAME "waymark ratio "
@@ -24,8 +24,8 @@ enum {
 static const char *const form_names[] = {"free", "posdiag", "semidef"};
 
 enum {
-    RATIO_TERMS =
-        WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE | WM_RATIO_MLP | WM_RATIO_SEPARABLE
+    RATIO_TERMS = WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE | WM_RATIO_MLP |
+                  WM_RATIO_SEPARABLE | WM_RATIO_MIXTURE
 };
 
 const char *wm_ratio_model_text(wm_ratio_model model, char *buf, size_t size)
@@ -215,6 +215,27 @@ static wm_status read_schema(wm_ratio *r, const wmi_safetensors *f, wm_error *er
     return text ? wmi_alloc_text(&r->schema, text, "schema", err) : WM_OK;
 }
 
+/* How many components there are, the tensors say. */
+static wm_status read_components(wm_ratio *r, const wmi_safetensors *f, const char *path,
+                                 wm_error *err)
+{
+    static const char *const names[] = {"mixture/p/weight", "mixture/q/weight"};
+
+    if (!(r->model & WM_RATIO_MIXTURE))
+        return WM_OK;
+    if (r->model != WM_RATIO_MIXTURE)
+        return wmi_fail(err, WM_EFORMAT, "%s: a mixture beside other terms", path);
+    for (int t = 0; t < 2; t++) {
+        const wmi_st_tensor *weight = wmi_safetensors_find(f, names[t]);
+
+        if (!weight || weight->rank != 2 || weight->dim[1] < 1 || weight->dim[1] > WMI_MIXTURE_MOST)
+            return wmi_fail(err, WM_EFORMAT, "%s: '%s' is not there, or not of 1 to %d components",
+                            path, names[t], WMI_MIXTURE_MOST);
+        r->components[t] = weight->dim[1];
+    }
+    return WM_OK;
+}
+
 static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char *path,
                                wm_error *err)
 {
@@ -264,6 +285,8 @@ static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char
     r->linear_term = linear != 0;
     r->squares = squares != 0;
     r->seed = (uint64_t)seed;
+    if ((st = read_components(r, f, path, err)))
+        return st;
     return read_schema(r, f, err);
 }
 

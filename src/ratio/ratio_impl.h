@@ -16,7 +16,8 @@ struct wm_ratio {
     wm_ratio_form form;
     bool linear_term, squares;
     int64_t width, blocks;
-    int64_t pairs; /* columns of u, as given; 0: the table is one thing */
+    int64_t pairs;         /* columns of u, as given; 0: the table is one thing */
+    int64_t components[2]; /* mixture: of p and of q */
     uint64_t seed;
     wm_alphas alphas;
     wm_ratio_info info;
@@ -62,6 +63,17 @@ WM_MUST_CHECK wm_status wmi_ratio_check_opts(const wm_ratio_opts *opts, wm_error
 /* All bridges at n encoded rows, (m, n): the mean over members. */
 WM_MUST_CHECK wm_status wmi_ratio_scores(const wm_ratio *r, int64_t n, const double *x,
                                          double *scores, wm_error *err);
+
+/* The rows of both ends that may be fitted to. */
+typedef struct wmi_ends {
+    int64_t n[2];
+    double *x[2]; /* (n, dim), owned */
+} wmi_ends;
+
+/* all: the held-out ones too. */
+WM_MUST_CHECK wm_status wmi_ratio_ends(wmi_ends *e, const wmi_ratio_rows *rows, bool all,
+                                       wm_error *err);
+void wmi_ends_free(wmi_ends *e);
 
 /* n rows of q: of its table in order, or of N(0, I); validation and training rows differ. */
 void wmi_ratio_rows_q(const wmi_ratio_rows *rows, bool valid, int64_t first, int64_t n,

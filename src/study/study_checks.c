@@ -109,8 +109,8 @@ static void check_extrapolation(wm_study *s)
             &s->checks, "extrapolation", worst, limit, WM_CHECK_OK,
             "At %.0f %% of the rows of %s bridge %" PRId64 " gives log-ratios beyond any that it "
             "was trained on: there the answer rests on the form of the model, Gaussian waymarks. "
-            "It may be believed: p and q look normal.",
-            100 * worst, side ? "q" : "p", at);
+            "It may be believed: p and q look normal%s.",
+            100 * worst, side ? "q" : "p", at, s->by_form ? "" : ", cluster by cluster");
     else
         wmi_checks_add(
             &s->checks, "extrapolation", worst, limit, WM_CHECK_DOUBT,
@@ -120,6 +120,7 @@ static void check_extrapolation(wm_study *s)
             100 * worst, side ? "q" : "p", at,
             wmi_is_network(s->trial.model)       ? "a network"
             : s->trial.model & WM_RATIO_ADDITIVE ? "curves"
+            : s->trial.model & WM_RATIO_MIXTURE  ? "mixtures of Gaussians"
                                                  : "Gaussian waymarks");
 }
 
@@ -256,7 +257,8 @@ static double numbers_of(const wm_study *s)
 
     for (int64_t f = 0; f < s->trial.folds; f++)
         numbers = fmax(numbers, s->trial.fit[f]->info.numbers);
-    if (s->trial.model & WM_RATIO_ADDITIVE && !wmi_is_network(s->trial.model) && numbers > 0)
+    if (s->trial.model & (WM_RATIO_ADDITIVE | WM_RATIO_MIXTURE) &&
+        !wmi_is_network(s->trial.model) && numbers > 0)
         return numbers;
     if (s->by_form && s->pairs) /* the rest is the same on both sides */
         return (double)(s->ratio->encoder.first[s->ratio->pairs] *

@@ -12,8 +12,9 @@
 #include "columns/smooths.h"
 
 enum {
-    LABEL = 96,      /* bytes of a column's name in a message */
-    LEAST_ROWS = 10, /* of a table: below, nothing can be held out */
+    LABEL = 96,           /* bytes of a column's name in a message */
+    LEAST_ROWS = 10,      /* of a table: below, nothing can be held out */
+    MIXTURE_ROWS = 20000, /* that the mixture is fitted to from which fits start */
 };
 
 static wm_status check_tables(const wm_data *const table[2], const wm_schema *schema,
@@ -229,6 +230,29 @@ static wm_status find_whitening(wmi_study_data *data, const wm_study_opts *o, wm
     return st;
 }
 
+wm_status wmi_study_data_mixtures(wmi_study_data *data, uint64_t seed, wm_error *err)
+{
+    const int64_t most = wmi_mixture_count(WMI_MIXTURE_MOST, data->dim);
+    wm_status st;
+
+    if ((st = wmi_alloc(&data->mixture_store, 2 * most, sizeof *data->mixture_store, "mixtures",
+                        err)))
+        return st;
+    for (int t = 0; t < 2; t++) {
+        const int64_t n = data->n[t] < MIXTURE_ROWS ? data->n[t] : MIXTURE_ROWS;
+        double gain;
+        int64_t k;
+
+        if ((st = wmi_mixture_choose(&k, &gain, n, data->dim, data->x[t], seed, err)))
+            return st;
+        wmi_mixture_place(&data->mixture[t], k, data->dim, data->mixture_store + t * most);
+        data->mixture_gain = fmax(data->mixture_gain, gain);
+        if ((st = wmi_mixture_fit(&data->mixture[t], n, data->x[t], false, seed, err)))
+            return st;
+    }
+    return WM_OK;
+}
+
 wm_status wmi_study_data_new(wmi_study_data *data, const wm_data *p, const wm_data *q,
                              const wm_schema *schema, const wm_study_opts *opts, wm_error *err)
 {
@@ -262,6 +286,7 @@ void wmi_study_data_free(wmi_study_data *data)
     wmi_encoder_free(&data->encoder);
     wmi_whitening_free(&data->whitening);
     wmi_found_free(&data->found);
+    wmi_free(data->mixture_store);
     wmi_free(data->straight);
     wmi_free(data->columns);
     wmi_free(data->schema);

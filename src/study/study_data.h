@@ -5,6 +5,7 @@
 
 #include "columns/encode.h"
 #include "columns/whiten.h"
+#include "moments/mixture.h"
 #include "waymark/study.h"
 
 typedef struct wmi_study_data {
@@ -21,6 +22,9 @@ typedef struct wmi_study_data {
     char *schema;            /* or NULL */
     wmi_whitening whitening; /* of continuous columns, for networks */
     double repeated;         /* share of rows that are copies of others */
+    wmi_mixture mixture[2];  /* of p and q, from which the fits of a mixture start; k = 0: none */
+    double *mixture_store;
+    double mixture_gain; /* nats of KL(p, q) that more components would add, by what is seen */
 } wmi_study_data;
 
 /* data starts as {0}, and is freed also on failure. WM_EINVAL, WM_ESHAPE for what cannot be
@@ -28,6 +32,9 @@ typedef struct wmi_study_data {
 WM_MUST_CHECK wm_status wmi_study_data_new(wmi_study_data *data, const wm_data *p, const wm_data *q,
                                            const wm_schema *schema, const wm_study_opts *opts,
                                            wm_error *err);
+/* Mixtures of Gaussians for both tables, whose columns are all continuous. WM_EINVAL where a
+ * covariance has no inverse. */
+WM_MUST_CHECK wm_status wmi_study_data_mixtures(wmi_study_data *data, uint64_t seed, wm_error *err);
 void wmi_study_data_free(wmi_study_data *data);
 
 #endif

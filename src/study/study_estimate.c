@@ -221,23 +221,25 @@ static void hold_back(both_ways *b)
  * rows alone, that of the jackknife. */
 static double spread_of_fits(const wmi_trial *t, int which)
 {
-    const double folds = (double)t->folds;
+    const double folds = (double)t->n_without;
     double mean = 0, var = 0;
 
-    for (int64_t f = 0; f < t->folds; f++)
+    for (int64_t f = 0; f < t->n_without; f++)
         mean += t->without[which][f] / folds;
-    for (int64_t f = 0; f < t->folds; f++)
+    for (int64_t f = 0; f < t->n_without; f++)
         var += (t->without[which][f] - mean) * (t->without[which][f] - mean) / (folds - 1);
     return sqrt(var) * (wmi_is_network(t->model) ? 1 : (folds - 1) / sqrt(folds));
 }
 
 /* Far apart the mean of r hangs on rows that are not there: means of log-ratios are all that is
  * left, and an error of a fit counts in full. */
-static wm_estimate between_means(const side *fresh, const side *seen, double sign, double spread)
+static wm_estimate between_means(const side *fresh, const side *seen, double sign, double spread,
+                                 double missed)
 {
     double variance, ignored;
     const double low = mean_of(fresh, sign, &variance), high = mean_of(seen, sign, &ignored);
-    const double se = sqrt(variance + (high - low) * (high - low) / 16 + spread * spread);
+    const double se =
+        sqrt(variance + (high - low) * (high - low) / 16 + spread * spread + missed * missed / 4);
     const double value = 0.5 * (low + high), half = WMI_Z_975 * se;
 
     return (wm_estimate){value, se, value - half, value + half};
@@ -254,6 +256,8 @@ static wm_status estimate_both_ways(wm_study *s, const wm_study_opts *o, double 
 
     for (int64_t f = 0; f < s->trial.folds; f++)
         missed += s->trial.fit[f]->info.missed / (double)s->trial.folds;
+    if (s->trial.model & WM_RATIO_MIXTURE)
+        missed = s->data.mixture_gain;
     if (!st && !network)
         hold_back(&b);
     for (int own = 0; !st && own < 2; own++) {
@@ -271,7 +275,8 @@ static wm_status estimate_both_ways(wm_study *s, const wm_study_opts *o, double 
         if ((st = wmi_normaliser_of(&mean, b.n[1 - own], b.fresh[1 - own], sign, err)))
             break;
         if (!wmi_normaliser_judged(&mean, b.n[1 - own]))
-            kl[own] = between_means(&fresh[own], &seen[own], sign, spread_of_fits(&s->trial, own));
+            kl[own] = between_means(&fresh[own], &seen[own], sign, spread_of_fits(&s->trial, own),
+                                    missed);
         else
             kl[own] = between(fresh, seen, own, missed);
     }
@@ -342,7 +347,10 @@ wm_status wmi_study_estimate(wm_study *s, const wm_study_opts *opts, double shif
     wm_status st;
     bool did;
 
-    if (wmi_is_network(s->trial.model) || (s->trial.model & WM_RATIO_ADDITIVE && !s->pairs)) {
+    if (s->trial.model & WM_RATIO_MIXTURE &&
+        (st = wmi_trial_finer_jackknife(&s->trial, &s->data, opts, err)))
+        return st;
+    if (wmi_keeps_members(s->trial.model) || (s->trial.model & WM_RATIO_ADDITIVE && !s->pairs)) {
         s->info.interval = WM_INTERVAL_BOUND;
         return estimate_both_ways(s, opts, shift, err);
     }

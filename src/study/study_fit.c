@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/sums.h"
+#include "ratio/ratio_mixture.h"
 #include "study/study_impl.h"
 #include "waymark/sink.h"
 
@@ -23,6 +24,11 @@ enum {
 bool wmi_is_network(wm_ratio_model model)
 {
     return model & (WM_RATIO_MLP | WM_RATIO_SEPARABLE);
+}
+
+bool wmi_keeps_members(wm_ratio_model model)
+{
+    return wmi_is_network(model) || model & WM_RATIO_MIXTURE;
 }
 
 void wmi_fold_rows(int64_t n, int64_t folds, int64_t f, int64_t *first, int64_t *count)
@@ -183,6 +189,20 @@ static wm_ratio_opts fit_opts(const wmi_trial *t, const wmi_study_data *data,
     return o;
 }
 
+/* Every member from the mixtures of all rows. */
+static void start_mixture(wm_ratio *r, const wmi_study_data *data)
+{
+    for (int64_t i = 0; i < r->members; i++)
+        for (int t = 0; t < 2; t++) {
+            const wmi_mixture *from = &data->mixture[t];
+            const wmi_mixture to = wmi_ratio_mixture(r, i, t);
+
+            memcpy(to.weight, from->weight, (size_t)from->k * sizeof *to.weight);
+            memcpy(to.mean, from->mean, (size_t)(from->k * from->d) * sizeof *to.mean);
+            memcpy(to.root, from->root, (size_t)(from->k * from->d * from->d) * sizeof *to.root);
+        }
+}
+
 /* A ratio of the trial's model with the study's encoder, without parameters yet. */
 static wm_status new_ratio(wm_ratio **out, const wmi_trial *t, const wmi_study_data *data,
                            const wm_ratio_opts *o, int64_t members, wm_error *err)
@@ -196,6 +216,8 @@ static wm_status new_ratio(wm_ratio **out, const wmi_trial *t, const wmi_study_d
     wmi_ratio_take_opts(r, o);
     r->alphas = t->alphas;
     r->members = members;
+    for (int s = 0; s < 2; s++)
+        r->components[s] = data->mixture[s].k;
     if ((st = wmi_encoder_copy(&r->encoder, &data->encoder, err)) ||
         (st = wmi_alloc(&r->columns, data->dim, sizeof *r->columns, "columns", err)))
         goto failed;
@@ -209,6 +231,8 @@ static wm_status new_ratio(wm_ratio **out, const wmi_trial *t, const wmi_study_d
         (st = wmi_ratio_place_knots(r, data->n, (const double *const[]){data->x[0], data->x[1]},
                                     err)))
         goto failed;
+    if (t->model & WM_RATIO_MIXTURE)
+        start_mixture(r, data);
     *out = r;
     return WM_OK;
 failed:
@@ -401,7 +425,7 @@ bool wmi_trial_only_moments(const wmi_trial *t)
 {
     int64_t refined = 0;
 
-    if (t->model & WM_RATIO_ADDITIVE)
+    if (t->model & (WM_RATIO_ADDITIVE | WM_RATIO_MIXTURE))
         return false;
     for (int64_t f = 0; f < t->folds; f++) {
         if (!t->fit[f]->info.convex)
@@ -567,11 +591,11 @@ wm_status wmi_trial_run(wmi_trial *t, const wmi_study_data *data, const wm_study
     return complete(t, data, opts, round, err);
 }
 
-/* Bridges without a network are linear in their parameters: the mean of the fits is one of them. */
+/* The mean of fits that are linear in their parameters is one of them. */
 wm_status wmi_trial_ratio(wm_ratio **out, wmi_trial *t, const wmi_study_data *data, wm_error *err)
 {
     const wm_ratio *first = t->fit[0];
-    const bool network = wmi_is_network(t->model);
+    const bool all = wmi_keeps_members(t->model);
     const int64_t count = wmi_params_count(first->params), each = first->members;
     wm_ratio *r;
     wm_ratio_opts o;
@@ -584,11 +608,11 @@ wm_status wmi_trial_ratio(wm_ratio **out, wmi_trial *t, const wmi_study_data *da
     o.blocks = first->blocks;
     o.pairs = first->pairs;
     o.control.seed = first->seed;
-    if ((st = new_ratio(&r, t, data, &o, network ? t->folds * each : 1, err)))
+    if ((st = new_ratio(&r, t, data, &o, all ? t->folds * each : 1, err)))
         return st;
     for (int64_t f = 0; f < t->folds; f++)
         for (int64_t i = 0; i < each * count; i++)
-            if (network)
+            if (all)
                 r->theta[f * each * count + i] = t->fit[f]->theta[i];
             else
                 r->theta[i] += t->fit[f]->theta[i] / (double)t->folds;

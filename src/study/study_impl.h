@@ -42,6 +42,9 @@ typedef struct wmi_trial {
 
 /* Whether Adam trains terms of it; curves alone are fitted by Newton's method. */
 bool wmi_is_network(wm_ratio_model model);
+/* Whether the mean of fits is kept as all of them: networks, and mixtures, whose components have no
+ * order. Others are linear in their parameters. */
+bool wmi_keeps_members(wm_ratio_model model);
 
 /* A short training of `model` on two folds, of which only the scores on trajectories and losses are
  * there: whether the model has a chance, and where waymarks should be. */

@@ -151,8 +151,11 @@ static double pair_loss(double num, double den)
 int64_t wmi_trial_path_rows(const wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s)
 {
     const double d = (double)data->dim, w = (double)s->width, m = (double)t->m;
-    const double cost = (t->model & WM_RATIO_QUADRATIC ? d * d : d) +
-                        (t->model & WM_RATIO_TRAINED ? w * (2 * d + 3 * w) : 0);
+    const double cost =
+        (t->model & WM_RATIO_QUADRATIC ? d * d : d) +
+        (t->model & WM_RATIO_TRAINED ? w * (2 * d + 3 * w) : 0) +
+        (t->model & WM_RATIO_MIXTURE ? (double)(data->mixture[0].k * data->mixture[1].k) * d * d
+                                     : 0);
     const double affordable = 2e9 / (m * (m + 1) * cost * (double)s->ensemble);
     const double most = fmin(PATH_ROWS, fmax(200, affordable));
     const int64_t count = data->n[0] / s->folds;

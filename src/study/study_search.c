@@ -11,13 +11,15 @@
 #include "columns/smooths.h"
 #include "moments/auto_spacing.h"
 #include "moments/penalised.h"
+#include "ratio/ratio_mixture.h"
 #include "study/study_impl.h"
 #include "waymark/sink.h"
 
 enum {
-    ROUNDS = 4,         /* of placing bridges */
-    NETWORK_ROWS = 200, /* below, a network has nothing to learn from */
-    NEWTON_STEPS = 30,  /* about, that curves take for all their strengths */
+    MIXTURE_COLUMNS = 10, /* at most: more have too many numbers in every component */
+    ROUNDS = 4,           /* of placing bridges */
+    NETWORK_ROWS = 200,   /* below, a network has nothing to learn from */
+    NEWTON_STEPS = 30,    /* about, that curves take for all their strengths */
 };
 static const double HARD = 0.3;      /* logistic loss of a bridge that is halved: accuracy 0.95 */
 static const double SHORT = 1.2;     /* of a bridge that is short enough: accuracy 0.67 */
@@ -199,6 +201,25 @@ static double additive_cost(const wm_study *s, const wm_study_opts *o, int64_t m
     const double n = fmin((double)(s->data.n[0] + s->data.n[1]), WMI_CHOICE_ROWS);
 
     return (double)(o->folds * m * NEWTON_STEPS) * n * numbers * numbers;
+}
+
+/* Mixtures of Gaussians, where one Gaussian is not all that held-out rows want of both tables. */
+static wm_status add_mixture(wm_study *s, const wm_study_opts *o, wm_error *err)
+{
+    bool asked = false;
+    wm_status st;
+
+    for (int64_t i = 0; i < o->n_models; i++)
+        asked = asked || o->models[i] & WM_RATIO_MIXTURE;
+    if (!asked && (o->n_models || s->data.found.mixed || s->data.dim > MIXTURE_COLUMNS ||
+                   s->data.repeated > WMI_REPEATED))
+        return WM_OK;
+    if ((st = wmi_ratio_check_mixture(!s->pairs, s->data.dim, s->data.columns, err)) ||
+        (st = wmi_study_data_mixtures(&s->data, o->control.seed, err)))
+        return st == WM_EINVAL && !asked ? WM_OK : st;
+    if (!asked && (s->data.mixture[0].k > 1 || s->data.mixture[1].k > 1)) /* else: the form */
+        s->candidate[s->n_candidates++].model = WM_RATIO_MIXTURE;
+    return WM_OK;
 }
 
 /* Moments describe continuous columns, and a linear ratio is for those who have no rows for a
@@ -448,6 +469,8 @@ wm_status wmi_study_search(wm_study *s, const wm_study_opts *o, wm_error *err)
     if (st)
         goto done;
     choose_candidates(s, o, alphas.bridges);
+    if ((st = add_mixture(s, o, err)))
+        goto done;
     if (!(st = place_and_try(s, o, &path, &alphas, &best, err)) && best.trial.m)
         st = try_fully(s, best.which, o, &alphas, s->info.rounds - 1, err);
     if (!st && !s->trial.m)

@@ -2,8 +2,10 @@
  * there are no rows, and whether p has rows where q has none. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/rng.h"
 #include "check/checks.h"
 #include "check/support.h"
 #include "study/study_impl.h"
@@ -28,17 +30,96 @@ static bool all_continuous(const wmi_encoder *e)
  * told from it, and the farther a form goes on, the more that matters. */
 static const double FORM_REACHES = 30;
 
+/* Fewer rows of a cluster do not tell whether it is normal. */
+static const int64_t CLUSTER_ROWS = 500;
+
+/* Mean share that the likeliest component has of a row: with less, components overlap, look like
+ * the table only together, and say nothing of where there are no rows. */
+static const double APART = 0.9;
+
+/* Rows of table t in the order of their components, each drawn by its shares: then those of a
+ * component are normal if the mixture is right. first (k + 1) says where those of each begin. */
+static wm_status sort_clusters(const wm_study *s, int t, uint64_t seed, double *rows,
+                               int64_t *first, double *apart, wm_error *err)
+{
+    const wmi_mixture *m = &s->data.mixture[t];
+    const wmi_rng rng = wmi_rng_make(seed, t ? "clusters/q" : "clusters/p");
+    const int64_t n = s->data.n[t], d = m->d;
+    double each[WMI_MIXTURE_MOST];
+    wmi_gaussians g = {0};
+    int64_t at = 0, *of = NULL;
+    wm_status st;
+
+    *apart = 0;
+    if ((st = wmi_alloc(&of, n, sizeof *of, "clusters", err)) ||
+        (st = wmi_gaussians_between(&g, m, m, 0, err)))
+        goto done;
+    for (int64_t i = 0; i < n; i++) {
+        const double all = wmi_gaussians_log(&g, s->data.x[t] + i * d, each);
+        double u, reached = exp(each[0] - all), most = reached;
+
+        wmi_rng_uniform_f64(&rng, (uint64_t)i, 1, &u);
+        for (int64_t k = 1; k < m->k; k++) {
+            const double share = exp(each[k] - all);
+
+            most = fmax(most, share);
+            of[i] += u > reached;
+            reached += share;
+        }
+        *apart += most / (double)n;
+    }
+    for (int64_t k = 0; k < m->k; k++) {
+        first[k] = at;
+        for (int64_t i = 0; i < n; i++)
+            if (of[i] == k)
+                memcpy(rows + d * at++, s->data.x[t] + i * d, (size_t)d * sizeof *rows);
+    }
+    first[m->k] = n;
+done:
+    wmi_gaussians_free(&g);
+    wmi_free(of);
+    return st;
+}
+
+/* Of a mixture: whether its components are clusters of rows that look normal. */
+static wm_status look_at_clusters(wm_study *s, int t, uint64_t seed, wm_error *err)
+{
+    const int64_t k = s->data.mixture[t].k, d = s->data.dim;
+    int64_t first[WMI_MIXTURE_MOST + 1];
+    double *rows = NULL, apart;
+    wm_status st;
+
+    if ((st = wmi_alloc(&rows, s->data.n[t] * d, sizeof *rows, "clusters", err)) ||
+        (st = sort_clusters(s, t, seed, rows, first, &apart, err)))
+        goto done;
+    s->normal = apart >= APART;
+    for (int64_t i = 0; i < k && s->normal && !st; i++) {
+        const int64_t n = first[i + 1] - first[i];
+
+        s->normal = n >= CLUSTER_ROWS;
+        if (s->normal &&
+            !(st = wmi_normality_of(&s->normality[t], n, d, rows + first[i] * d, 0, err)))
+            s->normal = wmi_looks_normal(&s->normality[t]);
+    }
+done:
+    wmi_free(rows);
+    return st;
+}
+
 wm_status wmi_study_look_at_form(wm_study *s, const wm_study_opts *opts, wm_error *err)
 {
     const int64_t pairs = s->pairs ? s->data.encoder.first[opts->pairs] : 0;
+    wm_status st = WM_OK;
 
     s->by_form = s->trial.model == WM_RATIO_QUADRATIC && wmi_trial_only_moments(&s->trial);
-    s->normal = false;
-    if (!s->by_form || !all_continuous(&s->data.encoder))
-        return WM_OK;
+    s->normal = s->trial.model == WM_RATIO_MIXTURE;
+    for (int t = 0; t < 2 && s->normal && !st; t++)
+        st = look_at_clusters(s, t, opts->control.seed, err);
+    if (st || !s->by_form || !all_continuous(&s->data.encoder))
+        return st;
     s->normal = true;
     for (int t = 0; t < (s->pairs ? 1 : 2); t++) {
-        wm_status st =
+        st =
             wmi_normality_of(&s->normality[t], s->data.n[t], s->data.dim, s->data.x[t], pairs, err);
 
         if (st)

@@ -76,6 +76,7 @@ static void a_saved_model_gives_the_same_bits(void **state)
                                             WM_RATIO_LINEAR | WM_RATIO_MLP,
                                             WM_RATIO_QUADRATIC | WM_RATIO_MLP,
                                             WM_RATIO_ADDITIVE,
+                                            WM_RATIO_MIXTURE,
                                             WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE | WM_RATIO_MLP,
                                             WM_RATIO_QUADRATIC | WM_RATIO_SEPARABLE};
 
