@@ -14,6 +14,7 @@
 #include "ebm/ebm_impl.h"
 #include "train/adam_fill.h"
 #include "train/trainer.h"
+#include "waymark/check.h"
 #include "waymark/sink.h"
 
 enum { LEAST_STEPS = 40 }; /* of the bridges between two evaluations */
@@ -240,8 +241,8 @@ static wm_status fit_noise(fitting *f, wm_error *err)
     return WM_OK;
 }
 
-/* Mean log-likelihoods of the validation rows under the model as it is now, by the function that
- * everyone else asks: what is said of a model is true of the one that is saved. */
+/* Mean log-likelihoods of the validation rows under the model as it is now, by the functions that
+ * everyone else asks, to the last bit: what is said of a model is true of the one that is saved. */
 static wm_status score(fitting *f, bool bridges, wm_error *err)
 {
     const wmi_ebm_rows *r = &f->rows;
@@ -256,8 +257,8 @@ static wm_status score(fitting *f, bool bridges, wm_error *err)
         (st = wmi_alloc(&log_phi, n, sizeof *log_phi, "densities", err)) ||
         (st = wm_ebm_log_density(f->e, rows, r->seed, log_q, bridges ? log_phi : NULL, err)))
         goto done;
-    info->noise_loglik = wmi_sum_f64(log_q, n) / (double)n;
-    info->direct = bridges ? wmi_sum_f64(log_phi, n) / (double)n : info->noise_loglik;
+    info->noise_loglik = wm_mean(log_q, n).value;
+    info->direct = bridges ? wm_mean(log_phi, n).value : info->noise_loglik;
 done:
     wmi_free(log_phi);
     wmi_free(log_q);

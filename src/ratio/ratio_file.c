@@ -258,6 +258,8 @@ static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char
                         "which reads '%s': apply it with that version, or fit it again",
                         path, format, by ? by : "unknown", wm_version(), FORMAT);
     }
+    if ((st = wmi_safetensors_own(f, err)))
+        return st;
     if (!model || wm_ratio_model_parse(&r->model, model, NULL))
         return wmi_fail(err, WM_EFORMAT, "%s: metadata 'model' is '%.60s'", path,
                         model ? model : "missing");

@@ -93,6 +93,21 @@ static wm_status renormalise(wm_study *s, double *shift, double *se, wm_error *e
     return WM_OK;
 }
 
+/* The bridge that has taken up the constant is shown with it, as it stands in the ratio. Checks,
+ * and the losses by which candidates were compared, are those of the fits. */
+static void show_constant(wm_study *s, double shift)
+{
+    wmi_trial *t = &s->trial;
+
+    for (int64_t i = 0; i < t->n_path; i++) {
+        t->num[i] -= shift;
+        t->den[i] -= shift;
+    }
+    for (int64_t j = 0; j <= t->m; j++)
+        t->grid[j] -= shift;
+    s->ratio->bridges[0] = wmi_trial_bridge(t, 0);
+}
+
 static wm_status put_in_order(wm_study *s, wm_error *err)
 {
     for (int t = 0; t < 2; t++) {
@@ -154,6 +169,7 @@ static wm_status run(wm_study **out, const wm_data *p, const wm_data *q, const w
         (st = wmi_study_columns(s, p, q, schema, opts, err)) ||
         (st = wmi_study_judge(s, p, opts, err)))
         goto done;
+    show_constant(s, shift);
     s->info.seconds = wm_clock(opts->control.sink) - start;
     *out = s;
     s = NULL; /* the caller's now */

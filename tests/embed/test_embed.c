@@ -171,7 +171,7 @@ static void a_file_gives_the_same_bits(void **state)
     wm_pair_rows some = test.rows;
     wm_embed_info a, b;
     wm_embed *e, *f;
-    wm_estimate mi;
+    wm_estimate mi, again;
     wm_error err;
 
     (void)state;
@@ -193,6 +193,11 @@ static void a_file_gives_the_same_bits(void **state)
     for (int i = 0; i < CELLS * SOME; i++)
         mean += r[i] / SOME;
     assert_near(mi.value, mean, 1e-9);
+    assert_ok(wm_embed_mi(f, &some, &again, NULL, &err), err);
+    assert_memory_equal(&mi, &again, sizeof mi);
+    assert_ok(wm_embed_mi_calibrated(e, &some, 8, &some, NULL, &mi, &err), err);
+    assert_ok(wm_embed_mi_calibrated(f, &some, 8, &some, NULL, &again, &err), err);
+    assert_memory_equal(&mi, &again, sizeof mi);
     wm_embed_get_info(e, &a);
     wm_embed_get_info(f, &b);
     a.seconds = 0; /* is not kept */

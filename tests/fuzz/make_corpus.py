@@ -130,6 +130,24 @@ def run_seeds():
     yield "foreign", b"\x1e".join([b'{"architectures": ["x"]}', b"{}", b"", b""])
 
 
+def patch_seeds():
+    """Which file (a byte), and patches of it: place, what is done, with what (patches.h)."""
+    for kind in range(11):
+        yield f"whole{kind}", bytes([kind])
+        for i, place in enumerate((9, 60, 200, 700, 1500)):
+            yield f"{kind}_{place}", bytes([kind]) + struct.pack("<HBB", place, i % 5 + 1, 0x39)
+
+
+def config_seeds():
+    whole = {"command": "ratio", "version": "0.1.0", "seed": 1, "model": "quadratic", "bridges": "auto", "spacing": "power:2",
+             "lr": 0.01, "folds": 5, "arguments": ["p.csv", "q.csv"], "columns": "1-3", "batch": 10}
+    for kind in range(7):
+        yield f"ratio{kind}", bytes([kind]) + json.dumps(whole).encode()
+        yield f"ebm{kind}", bytes([kind]) + (b'{"command": "ebm", "noise": "flow", "bridges": 3, "x-space": true, "checkpoint": '
+                                             b'"1m30s", "iterations": -1, "check-steps": 1e3, "clip": 0.9, "keep": "a*"}')
+    yield "not", b"\0[1, 2]"
+
+
 JSON_WORDS = ['"', "{", "}", "[", "]", ":", ",", "null", "true", "\\\\u0000", "1e9", "-1"]
 NPY_WORDS = ["'descr': ", "'fortran_order': ", "'shape': ", "True", "False", "(", ")", ",)", "<f8", ">i8", "|b1", "<c16",
              "[('a', '<f8')]", "9223372036854775807", "-1", "\\x93NUMPY", "\\x02\\x00", "\\x03\\x00"]
@@ -149,6 +167,10 @@ TARGETS = {  # seeds, bad folders, words
                                   '"categorical"']),
     "run": (run_seeds, [], [*JSON_WORDS, "\\x1e", '"command"', '"version"', '"step"', '"checks"', '"columns"', '"files"',
                             '"rows"', '"edges"', '"levels"', '"pictures"', '"bridges"']),
+    "model": (patch_seeds, [], ["\\x00\\x01", "\\x03\\x02", "\\x01\\x39"]),
+    "state": (patch_seeds, [], ["\\x00\\x01", "\\x03\\x02"]),
+    "config": (config_seeds, [], [*JSON_WORDS, '"command"', '"arguments"', '"model"', '"bridges"', '"auto"', '"spacing"', "list:0,1",
+                                  '"iterations"', '"checkpoint"', '"columns"', '"missing"', '"noise"', '"out"']),
     "png": (png_seeds, ["../../images/bad_png"], ["IHDR", "IDAT", "IEND", "PLTE", "tRNS", "gAMA", "sRGB", "iCCP", "bKGD"]),
 }
 

@@ -16,6 +16,13 @@
 
 enum { HEX = 17 };
 
+static bool trusted; /* for tests */
+
+void wmi_st_sums_trust(bool trust)
+{
+    trusted = trust;
+}
+
 static int64_t count_of(const wmi_st_tensor *t)
 {
     int64_t n = 1;
@@ -75,7 +82,7 @@ wm_status wmi_st_sums_header(bool *has, const json_t *header, const char *path, 
         return WM_OK;
     if (!header_sum(header, hex))
         return wmi_fail(err, WM_ENOMEM, "%s: no memory for its header", wmi_path_tail(path));
-    if (strcmp(want, hex) != 0)
+    if (!trusted && strcmp(want, hex) != 0)
         return wmi_fail(err, WM_EFORMAT,
                         "%s: damaged: its metadata are not those that were written (checksum)",
                         wmi_path_tail(path));
@@ -93,7 +100,7 @@ wm_status wmi_st_sums_tensor(const json_t *header, const wmi_st_tensor *t, const
     wm_status st = WM_OK;
 
     tensor_sum(t, hex);
-    if (!want || strcmp(want, hex) != 0)
+    if (!trusted && (!want || strcmp(want, hex) != 0))
         st = wmi_fail(err, WM_EFORMAT,
                       "%s: damaged: tensor '%.60s' is not the one that was written (checksum)",
                       wmi_path_tail(path), t->name);
