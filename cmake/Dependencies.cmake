@@ -11,6 +11,12 @@ pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(LIBPNG REQUIRED IMPORTED_TARGET libpng)
 
+# MPI is optional, and never linked: see src/dist. Its own leaks would be a sanitizer's findings.
+if(NOT WAYMARK_SANITIZE)
+  find_package(MPI QUIET COMPONENTS C)
+endif()
+option(WAYMARK_MPI "Build the module for several processes (needs MPI)" ${MPI_C_FOUND})
+
 # OpenBLAS must be its OpenMP flavour: one thread pool with our own kernels. Where the pthread
 # flavour is installed too, Debian's openblas.pc and libopenblas.so are links to that one, so the
 # flavour's own folder is looked at first (Fedora calls it libopenblaso).
@@ -37,4 +43,4 @@ target_include_directories(waymark_deps SYSTEM INTERFACE ${OPENBLAS_INCLUDE} ${L
 # OpenBLAS stands before LAPACKE, whose own BLAS is whatever the system prefers: first found wins.
 target_link_libraries(waymark_deps INTERFACE OpenMP::OpenMP_C ${OPENBLAS_LIBRARY}
                       ${LAPACKE_LIBRARY} ${LBFGS_LIBRARY} PkgConfig::JANSSON
-                      PkgConfig::LIBZIP PkgConfig::LIBPNG PkgConfig::ZLIB m)
+                      PkgConfig::LIBZIP PkgConfig::LIBPNG PkgConfig::ZLIB ${CMAKE_DL_LIBS} m)

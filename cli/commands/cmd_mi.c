@@ -241,7 +241,7 @@ static wm_status run(cli_call *call, wm_error *err)
         call->published = true;
         goto done;
     }
-    if ((opts->shuffled && (st = run_null(&r, call, o, err))) ||
+    if ((opts->shuffled && (st = run_null(&r, call, o, err))) || call->helper ||
         (opts->compare && (st = run_others(&r, call, err))) ||
         (st = wm_metrics_done(&metrics, err)))
         goto done;
@@ -267,7 +267,7 @@ const cli_command cmd_mi = {
                 "waymark mi pairs/u.npy pairs/v.npy\n"
                 "waymark mi spikes.csv --dims 5 5 --compare --bits\n"
                 "waymark mi --plain pairs.csv 5 5",
-    .common = CLI_ALL,
+    .common = CLI_ALL | CLI_RANKS,
     CLI_OPTIONS(rows, mi_opts, defaults),
     .run = run,
 };

@@ -103,7 +103,7 @@ static wm_status run(cli_call *call, wm_error *err)
     if ((st = study_start(&opts->study, &metrics, call, err)) ||
         (st = read_all(&r, call, &opts->study.fit, err)) ||
         (st = wm_study_run(&r.study, r.table[0], r.table[1], r.schema, &opts->study.fit, err)) ||
-        (st = wm_metrics_done(&metrics, err)))
+        (st = wm_metrics_done(&metrics, err)) || call->helper)
         goto done;
     wm_study_get_info(r.study, &info);
     WM_PUT(call->summary, WM_INTEGER("n_p", info.n_p), WM_INTEGER("n_q", info.n_q),
@@ -140,7 +140,7 @@ const cli_command cmd_ratio = {
                 "waymark ratio shift/p.npy shift/q.npy\n"
                 "waymark ratio before.csv after.csv -o run && xdg-open run/report.html\n"
                 "waymark ratio p.npy q.npy --model mlp --bridges 4 --json",
-    .common = CLI_ALL,
+    .common = CLI_ALL | CLI_RANKS,
     CLI_OPTIONS(rows, ratio_opts, defaults),
     .run = run,
 };

@@ -10,6 +10,7 @@
 
 #include "frame/interrupt.h"
 #include "frame/progress.h"
+#include "frame/ranks.h"
 #include "waymark/version.h"
 
 #define MAX_COMMANDS 128
@@ -33,6 +34,10 @@ static const struct {
     {CLI_TIME | CLI_TIMER,
      DURATION(time_limit, "time-limit", "TIME", 0, 1e9, "stop in good order after 45s, 30m, 1h30m",
               .above = true, .transient = true, .unset = "none")},
+    {CLI_RANKS,
+     DURATION(rank_limit, "rank-limit", "TIME", 0, 1e9,
+              "of several processes: how long one waits for another before the job is ended",
+              .above = true, .transient = true, .unset = "1h")},
     {CLI_BITS, FLAG(bits, "bits", "print bits instead of nats")},
     {CLI_STRICT, FLAG(strict, "strict", "exit with code 3 when a check fails")},
     {0, FLAG(json, "json", "print one JSON object instead of tables", .transient = true)},
@@ -48,6 +53,7 @@ typedef struct invocation {
     const cli_command *const *table;
     const cli_command *command;
     const char *first; /* word after the command, or NULL */
+    wm_comm *comm;     /* of the processes that share the work, or NULL */
     cli_common common;
     void *opts;
     opt_row rows[N_COMMON + 1]; /* those that the command takes */
@@ -152,6 +158,7 @@ static void steer(wm_fit_control *c, const cli_call *call)
     c->resume = call->common->resume;
     c->sink = call->sink;
     c->stop = call->stop;
+    c->comm = call->comm;
 }
 
 wm_fit_control cli_control(const cli_call *call)
@@ -163,10 +170,23 @@ wm_fit_control cli_control(const cli_call *call)
     return c;
 }
 
-wm_status cli_steer(wm_fit_control *control, const cli_call *call, const char *state, wm_error *err)
+wm_status cli_steer(wm_fit_control *control, cli_call *call, const char *state, wm_error *err)
 {
+    char path[CLI_PATH_SIZE] = "";
+    wm_status st;
+
     steer(control, call);
-    return wm_run_folder_path(&control->checkpoint, call->run, state, err);
+    if ((st = wm_run_folder_path(&control->checkpoint, call->run, state, err)) || !call->comm)
+        return st;
+    if (control->checkpoint)
+        snprintf(path, sizeof path, "%s", control->checkpoint);
+    if ((st = wm_comm_broadcast(call->comm, 0, path, sizeof path, err)))
+        return st;
+    if (call->helper && *path) { /* the first rank's folder: it has one name for all */
+        snprintf(call->state, sizeof call->state, "%s", path);
+        control->checkpoint = call->state;
+    }
+    return WM_OK;
 }
 
 bool cli_shows_tables(const cli_call *call)
@@ -310,6 +330,34 @@ static void print_resume(const invocation *v)
     fprintf(stderr, "%s --resume\n", plain ? "" : "'");
 }
 
+/* What the frame does before the command itself. Of several processes the first opens the folder,
+ * and all hear how that went. */
+static wm_status prepare(cli_call *call, const invocation *v, wm_error *err)
+{
+    wm_status st;
+
+    if ((st = wm_blas_reserve(err)) || (st = start_summary(call, v->command, err)))
+        return st;
+    for (int i = 0; call->comm && i < call->n_args; i++)
+        if (strcmp(call->args[i], "-") == 0)
+            return cli_usage(call, err,
+                             "several processes cannot read standard input: name a file");
+    if (!call->comm)
+        return open_run(call, v, err);
+    wm_comm_set_limit(call->comm, v->common.rank_limit);
+    wm_summary_integer(call->summary, "ranks", wm_comm_size(call->comm));
+    /* Nobody may still read the settings of a run that is to be replaced. */
+    if ((st = wm_comm_agree(call->comm, WM_OK, err)))
+        return st;
+    return wm_comm_agree(call->comm, call->helper ? WM_OK : open_run(call, v, err), err);
+}
+
+/* A command that is not shared out is the first rank's alone; the others wait for its end. */
+static bool is_idle(const invocation *v)
+{
+    return wm_comm_rank(v->comm) > 0 && !(v->command->common & CLI_RANKS);
+}
+
 static int run_command(const invocation *v)
 {
     const cli_command *c = v->command;
@@ -322,21 +370,26 @@ static int run_command(const invocation *v)
                      .args = (const char *const *)v->set.args,
                      .n_args = v->set.n_args,
                      .stop = interrupt_flag(),
+                     .comm = c->common & CLI_RANKS ? v->comm : NULL,
+                     .helper = wm_comm_rank(v->comm) > 0,
                      .started = wm_clock(NULL)};
     wm_status st;
 
+    if (is_idle(v))
+        return CLI_DONE;
     if (v->common.threads > 0)
         omp_set_num_threads((int)v->common.threads);
+    else if (call.comm)
+        ranks_set_threads(call.comm);
     progress_init(&words, stderr, isatty(STDERR_FILENO), v->common.quiet);
     sink = progress_sink(&words);
     call.sink = &sink;
     interrupt_install(v->common.quiet);
     if (c->common & CLI_TIMER && v->common.time_limit > 0)
         interrupt_after(v->common.time_limit);
-    if (!(st = wm_blas_reserve(&err)) && !(st = start_summary(&call, c, &err)) &&
-        !(st = open_run(&call, v, &err)))
+    if (!(st = prepare(&call, v, &err)))
         st = c->run(&call, &err);
-    if (!st && !call.published)
+    if (!st && !call.published && !call.helper)
         st = cli_publish(&call, &err);
     if (!st)
         st = wm_run_folder_finish(call.run, &err);
@@ -428,10 +481,10 @@ static wm_status parse(invocation *v, int argc, const char *const *argv, wm_erro
     return WM_OK;
 }
 
-static int invoke(const cli_command *const *table, const cli_command *c, int argc,
+static int invoke(const cli_command *const *table, wm_comm *comm, const cli_command *c, int argc,
                   const char *const *argv, bool help)
 {
-    invocation v = {.table = table, .command = c, .first = argc > 0 ? argv[0] : NULL};
+    invocation v = {.table = table, .command = c, .first = argc > 0 ? argv[0] : NULL, .comm = comm};
     wm_error err = {0};
     wm_status st;
     int code;
@@ -529,7 +582,8 @@ static int unknown_command(const cli_command *const *table, const char *word)
     return CLI_USAGE;
 }
 
-static int dispatch(const cli_command *const *table, int argc, const char *const *argv)
+static int dispatch(const cli_command *const *table, wm_comm *comm, int argc,
+                    const char *const *argv)
 {
     const bool help = argc > 0 && is_help(argv[0]);
     const cli_command *c;
@@ -551,7 +605,7 @@ static int dispatch(const cli_command *const *table, int argc, const char *const
     argv += help;
     c = find(table, argc, argv, &taken);
     if (c)
-        return invoke(table, c, argc - taken, argv + taken, help);
+        return invoke(table, comm, c, argc - taken, argv + taken, help);
     code = incomplete_command(table, argc, argv, help ? argc == 1 : argc > 1 && is_help(argv[1]));
     return code >= 0 ? code : unknown_command(table, argv[0]);
 }
@@ -575,7 +629,16 @@ bool cli_see_options(const cli_command *c, void (*see)(void *ctx, const opt_entr
 
 int cli_main(const cli_command *const *table, int argc, char **argv)
 {
-    int code = dispatch(table, argc > 0 ? argc - 1 : 0, (const char *const *)argv + 1);
+    wm_error err = {0};
+    wm_comm *comm;
+    int code = ranks_begin(&comm, &err);
+
+    return code >= 0 ? code : ranks_end(comm, cli_run(table, comm, argc, argv));
+}
+
+int cli_run(const cli_command *const *table, wm_comm *comm, int argc, char **argv)
+{
+    int code = dispatch(table, comm, argc > 0 ? argc - 1 : 0, (const char *const *)argv + 1);
 
     /* A result that could not be written is no result: `waymark ... > /dev/full`. */
     if (fflush(stdout) || ferror(stdout)) {

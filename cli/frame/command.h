@@ -24,6 +24,7 @@ typedef struct cli_common {
     const char *out, *config;
     bool resume, overwrite, quiet, json, bits, strict;
     double time_limit; /* seconds; 0: none */
+    double rank_limit; /* seconds that ranks wait for one another; 0: the library's own */
 } cli_common;
 
 enum {
@@ -33,8 +34,12 @@ enum {
     CLI_BITS = 8,
     CLI_STRICT = 16,
     CLI_ALL = 31,
-    CLI_TIMER = 32 /* --time-limit, which the frame keeps: it stops the command as Ctrl-C does */
+    CLI_RANKS = 64, /* several processes share its work, and each calls its run(); of other commands
+                       the first runs it alone */
+    CLI_TIMER = 32  /* --time-limit, which the frame keeps: it stops the command as Ctrl-C does */
 };
+
+enum { CLI_PATH_SIZE = 4096 };
 
 /* What the frame gives to a command. */
 typedef struct cli_call {
@@ -45,11 +50,14 @@ typedef struct cli_call {
     int n_args;
     const wm_sink *sink;
     const volatile sig_atomic_t *stop; /* for the library's stop flags */
-    wm_run_folder *run;                /* NULL without -o: the library's calls accept that */
-    wm_summary *summary;   /* has command, seconds, seed, threads; the rest is the command's */
-    bool doubt;            /* set it when a check failed: exit code 3 with --strict */
-    bool published, usage; /* the frame's own */
-    double started;        /* seconds of the monotonic clock */
+    struct wm_comm *comm;              /* the processes that share the work, or NULL */
+    bool helper;         /* a process that is not the first of them: it is done when its share is */
+    wm_run_folder *run;  /* NULL without -o, or of a helper: the library's calls accept that */
+    wm_summary *summary; /* has command, seconds, seed, threads; the rest is the command's */
+    bool doubt;          /* set it when a check failed: exit code 3 with --strict */
+    bool published, usage;     /* the frame's own */
+    char state[CLI_PATH_SIZE]; /* of a helper: where the fit keeps its state */
+    double started;            /* seconds of the monotonic clock */
 } cli_call;
 
 typedef struct cli_command {
@@ -75,13 +83,12 @@ WM_MUST_CHECK wm_status cli_publish(cli_call *call, wm_error *err);
 /* The common options as a fit's: seed, time limit, resume, sink and stop. */
 wm_fit_control cli_control(const cli_call *call);
 /* The same into the control of a fit, with the file of the run folder that keeps its state. */
-WM_MUST_CHECK wm_status cli_steer(wm_fit_control *control, const cli_call *call, const char *state,
+WM_MUST_CHECK wm_status cli_steer(wm_fit_control *control, cli_call *call, const char *state,
                                   wm_error *err);
 /* Whether the command should print its table (to stdout): not with --json. */
 bool cli_shows_tables(const cli_call *call);
 /* The model that a user names: a file, or the run folder that holds it. maker is the command that
  * makes such a folder, for the message that there is no model in it. */
-enum { CLI_PATH_SIZE = 4096 };
 WM_MUST_CHECK wm_status cli_model_path(char path[CLI_PATH_SIZE], const char *given,
                                        const char *maker, wm_error *err);
 /* Refuses an output that is one of the arguments' files, unless it is to be overwritten. */
@@ -96,5 +103,7 @@ bool cli_see_options(const cli_command *c, void (*see)(void *ctx, const opt_entr
 
 /* The program: argv as main() has it, a table that ends with NULL. Returns the exit code. */
 int cli_main(const cli_command *const *table, int argc, char **argv);
+/* The part of it that each of several processes runs. */
+int cli_run(const cli_command *const *table, struct wm_comm *comm, int argc, char **argv);
 
 #endif

@@ -105,7 +105,8 @@ typedef struct wm_fit_control {
     void (*on_resume)(void *ctx, wm_stage stage,
                       int64_t step); /**< a checkpoint at this step was taken up; or NULL */
     void *ctx;                       /**< of both */
-    void *reserved[4];               /**< NULL; for later fields */
+    struct wm_comm *comm;            /**< other processes that share the work (dist.h), or NULL */
+    void *reserved[3];               /**< NULL; for later fields */
 } wm_fit_control;
 
 /** Training by Adam. Each estimator says what its defaults are. */

@@ -7,6 +7,7 @@
 #include "waymark/check.h"
 #include "waymark/columns.h"
 #include "waymark/data.h"
+#include "waymark/dist.h"
 #include "waymark/ebm.h"
 #include "waymark/embed.h"
 #include "waymark/fit.h"

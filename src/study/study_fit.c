@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/sums.h"
+#include "dist/comm.h"
 #include "ratio/ratio_mixture.h"
 #include "study/study_impl.h"
 #include "waymark/sink.h"
@@ -84,6 +85,18 @@ static void choose_rows(const wmi_study_data *data, int which, int64_t folds, in
         order[i] = scratch[order[i]];
 }
 
+/* Rows of table t that a fit of fold f trains on, and those that it looks at meanwhile. */
+static void size_fold(const wmi_study_data *data, const wm_study_opts *opts, int t, int64_t f,
+                      int64_t *n_train, int64_t *n_valid)
+{
+    int64_t first, count, rest;
+
+    wmi_fold_rows(data->n[t], opts->folds, f, &first, &count);
+    rest = data->n[t] - count;
+    *n_valid = rest / 8 > 1 ? rest / 8 : 2;
+    *n_train = rest - *n_valid;
+}
+
 static wm_status gather_fold(fold_rows *r, const wmi_study_data *data, const wm_study_opts *opts,
                              int64_t f, wm_error *err)
 {
@@ -98,11 +111,10 @@ static wm_status gather_fold(fold_rows *r, const wmi_study_data *data, const wm_
                                .pairs = opts->pairs > 0,
                                .seed = opts->control.seed};
     for (int t = 0; !st && t < (opts->pairs ? 1 : 2); t++) {
-        int64_t first, count, rest, n_valid;
+        int64_t rest, n_valid, n_train;
 
-        wmi_fold_rows(data->n[t], opts->folds, f, &first, &count);
-        rest = data->n[t] - count;
-        n_valid = rest / 8 > 1 ? rest / 8 : 2;
+        size_fold(data, opts, t, f, &n_train, &n_valid);
+        rest = n_train + n_valid;
         if ((st = wmi_alloc(&list, rest, sizeof *list, "rows", err)) ||
             (st = wmi_alloc(&scratch, rest, sizeof *scratch, "rows", err)) ||
             (st = wmi_alloc(&r->own[t], rest * d, sizeof *r->own[t], "rows", err)))
@@ -111,7 +123,7 @@ static wm_status gather_fold(fold_rows *r, const wmi_study_data *data, const wm_
         for (int64_t i = 0; i < rest; i++)
             memcpy(r->own[t] + i * d, data->x[t] + list[i] * d, (size_t)d * sizeof *r->own[t]);
         r->rows.n_valid[t] = n_valid;
-        r->rows.n_train[t] = rest - n_valid;
+        r->rows.n_train[t] = n_train;
         r->rows.valid[t] = r->own[t];
         r->rows.train[t] = r->own[t] + n_valid * d;
         wmi_free(scratch);
@@ -259,6 +271,11 @@ static int watch_eval(void *ctx, const wm_evaluation *e)
     return w->asked;
 }
 
+static int64_t members_of(const wmi_trial *t, const wm_study_opts *s)
+{
+    return wmi_is_network(t->model) ? s->ensemble : 1;
+}
+
 /* Fold f: an ensemble of fits, as the members of one ratio. */
 static wm_status fit_fold(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
                           const fold_rows *rows, int64_t f, int64_t round, const wm_sink *sink,
@@ -266,7 +283,7 @@ static wm_status fit_fold(wmi_trial *t, const wmi_study_data *data, const wm_stu
 {
     wm_ratio_opts o = fit_opts(t, data, s, rows->rows.n_train[0]);
     const bool network = wmi_is_network(t->model);
-    const int64_t members = network ? s->ensemble : 1;
+    const int64_t members = members_of(t, s);
     wm_ratio *one = NULL;
     char path[4096], model[WMI_MODEL_TEXT];
     wm_status st;
@@ -282,10 +299,11 @@ static wm_status fit_fold(wmi_trial *t, const wmi_study_data *data, const wm_stu
         o.control.ctx = &watch;
     }
     if (s->control.time_limit > 0) { /* fits of this thread, with something left for scoring */
-        const int64_t threads = omp_get_num_threads();
+        const int64_t threads = omp_get_num_threads(),
+                      own = wmi_comm_own(s->control.comm, s->folds);
 
         o.control.time_limit =
-            0.6 * s->control.time_limit / (double)((s->folds + threads - 1) / threads * members);
+            0.6 * s->control.time_limit / (double)((own + threads - 1) / threads * members);
     }
     for (int64_t e = 0; e < members; e++) {
         if (s->control.checkpoint && network) {
@@ -403,6 +421,67 @@ static void run_fold(wmi_trial *t, const wmi_study_data *data, const wm_study_op
     free_fold_rows(&rows);
 }
 
+/* Every rank hears how the folds of the others went; the lowest fold's failure is reported. */
+static wm_status agree_on_folds(wm_comm *comm, int64_t folds, fold_result *result, wm_error *err)
+{
+    wm_status st = WM_OK;
+
+    for (int64_t f = 0; f < folds && !st; f++)
+        st = wmi_comm_tell(comm, wmi_comm_owner(comm, f), &result[f].st, &result[f].err, err);
+    for (int64_t f = 0; f < folds && !st; f++)
+        if ((st = result[f].st) && err)
+            *err = result[f].err;
+    return st;
+}
+
+/* Fold f, which its owner has fitted and scored, to all ranks. */
+static wm_status share_fold(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
+                            int64_t f, fold_result *result, wm_error *err)
+{
+    wm_comm *comm = s->control.comm;
+    const int64_t owner = wmi_comm_owner(comm, f), m = t->m, n = t->n_path / t->scored;
+    const size_t real = sizeof(double);
+    wm_ratio *fit;
+    wm_status st;
+
+    if (owner != wm_comm_rank(comm)) {
+        int64_t n_train, n_valid;
+        wm_ratio_opts o;
+
+        size_fold(data, s, 0, f, &n_train, &n_valid);
+        o = fit_opts(t, data, s, n_train);
+        if ((st = new_ratio(&t->fit[f], t, data, &o, members_of(t, s), err)))
+            return st;
+    }
+    fit = t->fit[f];
+    const wmi_piece piece[] = {
+        {fit->theta, (size_t)(fit->members * wmi_params_count(fit->params)) * real},
+        {&fit->info, sizeof fit->info},
+        {fit->bridges, (size_t)m * sizeof *fit->bridges},
+        {t->loss + f * n, (size_t)n * real},
+        {result->score.grid, (size_t)(m * (m + 1)) * real},
+        {result->score.beyond, (size_t)(2 * m) * real},
+        {&result->score.train, real},
+    };
+
+    st = wmi_comm_send(comm, owner, piece, sizeof piece / sizeof *piece, err);
+    for (int64_t k = 0; k < m && !st; k++)
+        st = wmi_comm_send(comm, owner,
+                           (wmi_piece[]){{t->num + k * t->n_path + f * n, (size_t)n * real},
+                                         {t->den + k * t->n_path + f * n, (size_t)n * real}},
+                           2, err);
+    for (int w = 0; w < 2 && !st && !t->brief; w++) {
+        int64_t first, count;
+
+        wmi_fold_rows(data->n[s->pairs ? 0 : w], s->folds, f, &first, &count);
+        st = wmi_comm_send(
+            comm, owner,
+            (wmi_piece[]){{t->log_r[w] + first, (size_t)count * real}, {&t->without[w][f], real}},
+            2, err);
+    }
+    return st;
+}
+
 static void collect(wmi_trial *t, const fold_result *result)
 {
     const int64_t m = t->m;
@@ -438,6 +517,7 @@ bool wmi_trial_only_moments(const wmi_trial *t)
 wm_status wmi_trial_finer_jackknife(wmi_trial *t, const wmi_study_data *data,
                                     const wm_study_opts *opts, wm_error *err)
 {
+    wm_comm *comm = opts->control.comm;
     wm_study_opts o = *opts;
     wmi_trial fine = {.model = t->model, .alphas = t->alphas, .m = t->m};
     fold_result result[GROUPS] = {{0}};
@@ -451,19 +531,28 @@ wm_status wmi_trial_finer_jackknife(wmi_trial *t, const wmi_study_data *data,
     if ((st = new_trial(&fine, data, &o, err)) ||
         (st = wm_chain_new(&chain, t->m, &t->alphas, data->dim, data->columns, err)))
         goto done;
-#pragma omp parallel for schedule(static, 1)
-    for (int64_t g = 0; g < GROUPS; g++) {
-        fold_rows rows = {0};
-        wm_error *own = &result[g].err;
+#pragma omp parallel
+    {
+        omp_set_num_threads(1);
+#pragma omp for schedule(static, 1)
+        for (int64_t i = 0; i < wmi_comm_own(comm, GROUPS); i++) {
+            const int64_t g = wm_comm_rank(comm) + i * wm_comm_size(comm);
+            fold_rows rows = {0};
+            wm_error *own = &result[g].err;
 
-        if (!(result[g].st = gather_fold(&rows, data, &o, g, own)) &&
-            !(result[g].st = fit_fold(&fine, data, &o, &rows, g, 0, NULL, own)))
-            result[g].st = wmi_trial_score_ends(&fine, data, &o, chain, g, own);
-        free_fold_rows(&rows);
+            if (!(result[g].st = gather_fold(&rows, data, &o, g, own)) &&
+                !(result[g].st = fit_fold(&fine, data, &o, &rows, g, 0, NULL, own)))
+                result[g].st = wmi_trial_score_ends(&fine, data, &o, chain, g, own);
+            free_fold_rows(&rows);
+        }
     }
-    for (int64_t g = 0; g < GROUPS && !st; g++)
-        if ((st = result[g].st) && err)
-            *err = result[g].err;
+    st = agree_on_folds(comm, GROUPS, result, err);
+    for (int64_t g = 0; g < GROUPS && !st; g++) {
+        const wmi_piece piece[] = {{&fine.without[0][g], sizeof(double)},
+                                   {&fine.without[1][g], sizeof(double)}};
+
+        st = wmi_comm_send(comm, wmi_comm_owner(comm, g), piece, 2, err);
+    }
     for (int which = 0; which < 2 && !st; which++) {
         double *const coarse = t->without[which];
 
@@ -493,16 +582,20 @@ static wm_status new_results(fold_result **result, double **store, int64_t folds
     return WM_OK;
 }
 
-/* The first `folds` folds, in parallel. */
+/* The first `folds` folds, each by its rank and there in parallel, one thread each. */
 static wm_status run_folds(wmi_trial *t, const wmi_study_data *data, const wm_study_opts *opts,
                            const wm_chain *chain, int64_t folds, int64_t round, fold_result *result,
                            wm_error *err)
 {
-#pragma omp parallel num_threads(                                                                  \
-    (int)(folds < omp_get_max_threads() ? folds : omp_get_max_threads()))
+    wm_comm *comm = opts->control.comm;
+    const int64_t ours = wmi_comm_own(comm, folds);
+    wm_status st;
+
+#pragma omp parallel num_threads((int)(ours < 1                       ? 1                          \
+                                       : ours < omp_get_max_threads() ? ours                       \
+                                                                      : omp_get_max_threads()))
     {
-        relay own = {.to = opts->control.sink,
-                     .share = ceil((double)folds / omp_get_num_threads())};
+        relay own = {.to = opts->control.sink, .share = ceil((double)ours / omp_get_num_threads())};
         const bool speaks = omp_get_thread_num() == 0 && opts->control.sink;
 
         if (speaks) {
@@ -513,19 +606,19 @@ static wm_status run_folds(wmi_trial *t, const wmi_study_data *data, const wm_st
             own.sink.progress = relay_progress;
             (void)wm_ratio_model_text(t->model, own.name, sizeof own.name);
         }
+        omp_set_num_threads(1); /* a fold of its own rank has the same bits */
 #pragma omp for schedule(static, 1)
-        for (int64_t f = 0; f < folds; f++) {
+        for (int64_t i = 0; i < ours; i++) {
+            const int64_t f = wm_comm_rank(comm) + i * wm_comm_size(comm);
+
             run_fold(t, data, opts, chain, f, round, speaks ? &own.sink : NULL, &result[f]);
             own.before++;
         }
     }
-    for (int64_t f = 0; f < folds; f++) /* the lowest fold's failure is reported */
-        if (result[f].st) {
-            if (err)
-                *err = result[f].err;
-            return result[f].st;
-        }
-    return WM_OK;
+    st = agree_on_folds(comm, folds, result, err);
+    for (int64_t f = 0; f < folds && !st && comm; f++)
+        st = share_fold(t, data, opts, f, &result[f], err);
+    return st;
 }
 
 /* A trial that says what it is, from the first of its folds to scores; a full one is collected. */

@@ -22,13 +22,13 @@ LOW = {"base"}
 NETS = LOW | {"engine"}
 ROOMS = {
     "base": set(),
-    "data": LOW, "waymarks": LOW, "optim": LOW, "sample": LOW | {"check"}, "engine": LOW,
+    "data": LOW, "waymarks": LOW, "optim": LOW, "sample": LOW | {"check"}, "engine": LOW, "dist": LOW,
     "problems": LOW | {"data"}, "images": LOW | {"data"},
     "nn": NETS, "noise": NETS | {"nn"},
 }
 ROOMS["columns"] = NETS | {"data", "waymarks"}
 ROOMS["moments"] = NETS | {"data", "waymarks", "optim"}
-ROOMS["train"] = ROOMS["moments"] | {"nn", "noise"}
+ROOMS["train"] = ROOMS["moments"] | {"nn", "noise", "dist"}
 ROOMS["check"] = LOW | {"data"}
 ROOMS["ratio"] = ROOMS["train"] | {"columns", "moments", "train", "check"}
 ROOMS["study"] = ROOMS["ratio"] | {"ratio"}
@@ -40,7 +40,7 @@ ROOMS["report"] = LOW | {"data", "images"}
 # A public header belongs to the room that implements it; waymark.h is for users alone.
 HEADER_ROOM = {
     "status": "base", "sink": "base", "version": "base", "data": "data", "read": "data",
-    "write": "data", "fit": "base", "check": "check",
+    "write": "data", "fit": "base", "dist": "dist", "check": "check",
     "generators": "problems", "images": "images", "waymarks": "waymarks", "sample": "sample",
     "columns": "columns", "ratio": "ratio", "apply": "ratio", "weights": "ratio", "study": "study",
     "mi": "mi", "ebm": "ebm", "embed": "embed", "probe": "embed", "report": "report",
@@ -60,6 +60,7 @@ FENCED = [
     (r"png\.h", r"src/images/png_read\.c|src/report/figure/image_grid\.c"),
     (r"zlib\.h", r"src/data/formats/bytes\.c"),
     (r"Python\.h", r"python/core/py_args\.h"),
+    (r"mpi\.h", r"src/dist/comm_mpi\.c"),
     (r"pthread\.h", r"python/core/py_call\.c"),
     (r"(immintrin|x86intrin|cpuid|arm_neon|arm_sve)\.h", r"src/engine/.*"),
 ]
@@ -68,8 +69,8 @@ FENCED = [
 SYSTEM = set(
     "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal "
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath time "
-    "uchar wchar wctype fcntl unistd dirent fnmatch omp sys/mman sys/resource sys/stat sys/time sys/types "
-    "spawn sys/ioctl sys/utsname sys/wait".split())
+    "uchar wchar wctype dlfcn fcntl unistd dirent fnmatch omp sys/mman sys/resource sys/stat sys/time sys/types "
+    "sched spawn sys/ioctl sys/utsname sys/wait".split())
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>|(.*))', re.M)
 

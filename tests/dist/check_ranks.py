@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""check_ranks.py WAYMARK CASE: the command under mpirun.
+
+  same    1, 2 and 3 ranks give the same answer, bit for bit, and say it once
+  errors  what is wrong is said once; standard input is refused; other commands run once
+  killed  a rank that is killed ends the job; another number of ranks resumes it to the same answer
+  hangs   a rank that is stopped is found by --rank-limit, and named
+
+Exits with 77, which CTest calls skipped, where there is no mpirun or no module for it."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+WAYMARK = os.path.abspath(sys.argv[1])
+TIMES = {"seconds", "threads", "ranks", "n_threads"}
+
+
+def launch(ranks, *words, **more):
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+               OMPI_MCA_rmaps_base_oversubscribe="1", OMP_WAIT_POLICY="passive",
+               OMPI_MCA_btl_vader_single_copy_mechanism="none")
+    front = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
+    # linear algebra sums in another order with another number of threads: one of each rank
+    return subprocess.Popen([*front, WAYMARK, *words, "--threads", "1"], env=env, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **more)
+
+
+def run(ranks, *words):
+    job = launch(ranks, *words)
+    out, err = job.communicate(timeout=300)
+    return job.returncode, out, err
+
+
+def answer(ranks, *words):
+    code, out, err = run(ranks, *words, "--json", "-q")
+    assert code == 0, (code, out, err)
+    return plain(json.loads(out))
+
+
+def plain(value):
+    """Without what differs from run to run."""
+    if isinstance(value, dict):
+        return {k: plain(v) for k, v in value.items() if k not in TIMES}
+    return [plain(v) for v in value] if isinstance(value, list) else value
+
+
+def processes_of(job):
+    """The ranks that mpirun has started here, in order."""
+    children = []
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat") as f:
+                fields = f.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == job.pid:
+            children.append(int(entry))
+    return sorted(children)
+
+
+def wait_for_ranks(job, count):
+    """Until they are at work: the folder is there."""
+    for _ in range(600):
+        found = processes_of(job)
+        if len(found) == count and os.path.exists("run/config.json"):
+            time.sleep(1)
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"no {count} ranks, but {found}")
+
+
+def same():
+    for ranks, *words in ((3, "ratio", "p.npy", "q.npy", "--iterations", "100"),
+                          (2, "ratio", "p.npy", "q.npy", "--model", "quadratic+mlp",
+                           "--iterations", "30", "--ensemble", "2"),
+                          (2, "mi", "pairs/u.npy", "pairs/v.npy", "--model", "quadratic")):
+        one, many = answer(1, *words), answer(ranks, *words)
+        different = [(k, str(one[k])[:80], str(many.get(k))[:80]) for k in one if one[k] != many.get(k)]
+        assert not different, (words, different)
+
+
+def errors():
+    code, out, err = run(3, "ratio", "missing.npy", "q.npy")
+    assert code == 1 and out == "" and err.count("missing.npy: cannot read") == 1, (code, err)
+    code, out, err = run(2, "ratio", "p.npy", "-")
+    assert code == 2 and err.count("standard input") == 1, (code, err)
+    code, out, err = run(2, "version")
+    assert code == 0 and out.count("waymark") == 1, out
+    code, out, err = run(2, "ratio", "p.npy", "q.npy", "--model", "quadratic", "-o", "kept", "-q")
+    assert code == 0 and os.path.exists("kept/model.safetensors"), err
+    code, out, err = run(2, "ratio", "p.npy", "q.npy", "-o", "kept")
+    assert code == 1 and err.count("kept") == 1, err  # the folder is not replaced unasked
+
+
+def killed():
+    words = ["ratio", "p.npy", "q.npy", "--model", "mlp", "--iterations", "800", "--bridges", "1"]
+    clean = answer(1, *words)
+    job = launch(3, *words, "-o", "run", "-q")
+    ranks = wait_for_ranks(job, 3)
+    os.kill(ranks[1], signal.SIGKILL)
+    start = time.monotonic()
+    _, err = job.communicate(timeout=60)
+    assert job.returncode != 0 and time.monotonic() - start < 30, (job.returncode, err)
+    assert "rank 1" in err and "illed" in err, err
+    code, out, err = run(2, *words, "-o", "run", "--resume", "--json", "-q")
+    assert code == 0, err
+    assert plain(json.loads(out)) == clean
+
+
+def hangs():
+    job = launch(2, "ratio", "p.npy", "q.npy", "--model", "mlp", "--iterations", "2000",
+                 "--rank-limit", "12", "-o", "run")
+    ranks = wait_for_ranks(job, 2)
+    os.kill(ranks[1], signal.SIGSTOP)
+    try:
+        _, err = job.communicate(timeout=120)
+    finally:
+        try:
+            os.kill(ranks[1], signal.SIGCONT)
+        except OSError:
+            pass
+    assert job.returncode != 0 and "no word from rank 1 for 12 s" in err, err
+
+
+def main():
+    if not shutil.which("mpirun"):
+        print("skipped: no mpirun (Debian: openmpi-bin)")
+        return 77
+    if not os.path.exists(os.path.join(os.path.dirname(WAYMARK), "waymark_mpi.so")):
+        print("skipped: this build has no module for MPI (Debian: libopenmpi-dev)")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for words in (["shift", "-n", "300", "--dim", "3", "--mean-p", "0", "--mean-q", "1", "-o", "shift"],
+                      ["student", "-n", "300", "--mi", "1", "-o", "pairs"]):
+            code, _, err = run(1, "data", *words)
+            assert code == 0, err
+        os.rename("shift/p.npy", "p.npy")
+        os.rename("shift/q.npy", "q.npy")
+        globals()[sys.argv[2]]()
+        os.chdir("/")
+    print("passed")
+    return 0
+
+
+sys.exit(main())
