@@ -22,11 +22,10 @@ const void *reproduce_preset_of(const void *presets, size_t size,
 void reproduce_check(reproduce_result *out, const char *name, double value, double limit,
                      const char *meaning)
 {
-    wm_summary *check = wm_summary_row(out->summary, "checks");
     const bool ok = value <= limit;
 
-    WM_PUT(check, WM_TEXT("name", name), WM_REAL("value", value), WM_REAL("limit", limit),
-           WM_BOOL("ok", ok),
+    WM_PUT(wm_summary_row(out->summary, "checks"), WM_TEXT("name", name), WM_REAL("value", value),
+           WM_REAL("limit", limit), WM_BOOL("ok", ok),
            WM_TEXT("outcome", wm_outcome_text(ok ? WM_CHECK_OK : WM_CHECK_DOUBT)),
            WM_TEXT("meaning", meaning));
     out->doubt = out->doubt || !ok;
@@ -40,6 +39,31 @@ void reproduce_verdict(const reproduce_result *out)
 wm_figure *reproduce_figure(reproduce_result *out, const char *name, const char *title)
 {
     return out->figures[out->n_figures++] = wm_figure_new(name, title);
+}
+
+static bool is_word(const char *name, const char *word, size_t n)
+{
+    return n > 0 && strlen(name) == n && strncmp(name, word, n) == 0;
+}
+
+wm_status reproduce_choose(bool *wanted, const reproduce_names *names, int n, const char *only,
+                           const char *known, wm_error *err)
+{
+    for (int i = 0; i < n; i++)
+        wanted[i] = !only;
+    for (const char *word = only; word;) {
+        const size_t len = strcspn(word, ",");
+        bool any = false;
+
+        for (int i = 0; i < n; i++)
+            if (is_word(names[i].row, word, len) || is_word(names[i].first, word, len) ||
+                is_word(names[i].second, word, len))
+                any = wanted[i] = true;
+        if (!any)
+            return WM_FAIL(err, WM_EINVAL, "--only '%.60s': %s", only, known);
+        word = word[len] ? word + len + 1 : NULL;
+    }
+    return WM_OK;
 }
 
 void reproduce_announce(const wm_sink *sink, int i, int n, const char *name)

@@ -65,6 +65,15 @@ void reproduce_check(reproduce_result *out, const char *name, double value, doub
 /* The summary's "verdict", after the last check. */
 void reproduce_verdict(const reproduce_result *out);
 
+/* Names of a row that --only may say; empty: none. */
+typedef struct reproduce_names {
+    char row[48], first[32], second[32]; /* "tre-9", "tre", "9" */
+} reproduce_names;
+/* Which rows (n) are wanted: those that a word of `only`, a list with commas, names; NULL: all.
+ * known: what is, for the refusal of a word that names none. */
+WM_MUST_CHECK wm_status reproduce_choose(bool *wanted, const reproduce_names *names, int n,
+                                         const char *only, const char *known, wm_error *err);
+
 /* A figure among those of the result; NULL without memory, which its calls accept. */
 wm_figure *reproduce_figure(reproduce_result *out, const char *name, const char *title);
 

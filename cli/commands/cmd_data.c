@@ -10,8 +10,6 @@
 #include "waymark/generators.h"
 #include "waymark/write.h"
 
-#define PATH_SIZE 4096
-
 /* --- options -----------------------------------------------------------------------------------*/
 
 /* Every parameter of every problem, once; the library says which problem takes which, and checks
@@ -115,11 +113,9 @@ static void list_json(wm_summary *summary)
                WM_TEXT("kind", kind_name(info->kind)));
         for (int k = 0; k < info->n_params; k++) {
             const wm_problem_param *p = &info->params[k];
-            wm_summary *param = wm_summary_row(row, "parameters");
-
-            WM_PUT(param, WM_TEXT("name", p->name), WM_TEXT("about", p->about),
-                   WM_REAL("default", p->standard), WM_REAL("lo", p->lo), WM_REAL("hi", p->hi),
-                   WM_BOOL("whole", p->whole));
+            WM_PUT(wm_summary_row(row, "parameters"), WM_TEXT("name", p->name),
+                   WM_TEXT("about", p->about), WM_REAL("default", p->standard),
+                   WM_REAL("lo", p->lo), WM_REAL("hi", p->hi), WM_BOOL("whole", p->whole));
         }
     }
 }
@@ -226,14 +222,6 @@ static wm_status print_truth(const cli_call *call, const wm_problem *p, wm_error
 
 /* --- files -------------------------------------------------------------------------------------*/
 
-static wm_status say_path(cli_call *call, char out[PATH_SIZE], const char *folder, const char *name,
-                          const char *end, wm_error *err)
-{
-    if (snprintf(out, PATH_SIZE, "%s%s%s%s", folder, *folder ? "/" : "", name, end) >= PATH_SIZE)
-        return cli_usage(call, err, "the path of %.60s%s is too long", name, end);
-    return WM_OK;
-}
-
 /* The answer, last of all files: without it beside them the samples are not whole. */
 static wm_status write_truth(cli_call *call, const wm_problem *p, const char *path, wm_error *err)
 {
@@ -253,13 +241,29 @@ static wm_status write_truth(cli_call *call, const wm_problem *p, const char *pa
     return st;
 }
 
-/* Refuses files (n) that are there, without --overwrite. */
-static wm_status refuse_existing(const data_opts *o, const char *const *paths, int n, wm_error *err)
+/* Files in a folder or one CSV; the last of paths (n) is that of the answer. An old answer must
+ * never stand beside new samples. */
+static wm_status write_files(cli_call *call, const wm_problem *p, const wm_data *const tables[2],
+                             const char *const *names, const char *const *paths, int n,
+                             wm_error *err)
 {
-    for (int i = 0; i < n && !o->overwrite; i++)
-        if (access(paths[i], F_OK) == 0)
-            return opt_fail(err, "%.180s: is there already; --overwrite replaces it", paths[i]);
-    return WM_OK;
+    static const char *const prefixes[] = {"X", "Y"};
+    const data_opts *o = call->opts;
+    wm_status st;
+
+    if ((st = cli_spare_files(paths, n, o->overwrite, err)))
+        return st;
+    unlink(paths[n - 1]);
+    if ((st = names ? wm_data_write_folder(tables, names, 2, o->out, o->format == 1, o->overwrite,
+                                           err)
+                    : wm_data_write_csv(tables, prefixes, 2, o->csv, err)))
+        return st;
+    st = write_truth(call, p, paths[n - 1], err);
+    for (int i = 0; i < n - 1 && st && !o->overwrite; i++)
+        unlink(paths[i]);
+    if (!st)
+        wm_summary_texts(call->summary, names ? "files" : "csv_files", paths, n);
+    return st;
 }
 
 static wm_status write_folder(cli_call *call, const wm_problem *p, const wm_data *const tables[2],
@@ -269,47 +273,24 @@ static wm_status write_folder(cli_call *call, const wm_problem *p, const wm_data
     const data_opts *o = call->opts;
     const char *const *names = wm_problem_about(p)->kind == WM_PROBLEM_RATIO ? ratio : pairs;
     const char *const end = o->format ? ".csv" : ".npy";
-    char truth[PATH_SIZE], table[2][PATH_SIZE];
-    const char *const paths[] = {table[0], table[1], truth};
+    char path[3][CLI_PATH_SIZE];
     wm_status st;
 
-    if ((st = say_path(call, table[0], o->out, names[0], end, err)) ||
-        (st = say_path(call, table[1], o->out, names[1], end, err)) ||
-        (st = say_path(call, truth, o->out, "truth", ".json", err)) ||
-        (st = refuse_existing(o, paths, 3, err)))
+    if ((st = cli_path(path[0], o->out, names[0], end, call, err)) ||
+        (st = cli_path(path[1], o->out, names[1], end, call, err)) ||
+        (st = cli_path(path[2], o->out, "truth", ".json", call, err)))
         return st;
-    unlink(truth); /* an old answer must never stand beside new samples */
-    if ((st = wm_data_write_folder(tables, names, 2, o->out, o->format == 1, o->overwrite, err)))
-        return st;
-    if ((st = write_truth(call, p, truth, err)) && !o->overwrite) {
-        unlink(table[0]);
-        unlink(table[1]);
-    }
-    if (!st)
-        wm_summary_texts(call->summary, "files", paths, 3);
-    return st;
+    return write_files(call, p, tables, names, (const char *[]){path[0], path[1], path[2]}, 3, err);
 }
 
 static wm_status write_csv(cli_call *call, const wm_problem *p, const wm_data *const tables[2],
                            wm_error *err)
 {
-    static const char *const prefixes[] = {"X", "Y"};
-    const data_opts *o = call->opts;
-    char truth[PATH_SIZE];
-    const char *const paths[] = {o->csv, truth};
-    wm_status st;
+    const char *csv = ((const data_opts *)call->opts)->csv;
+    char truth[CLI_PATH_SIZE];
+    wm_status st = cli_path(truth, "", csv, ".truth.json", call, err);
 
-    if ((st = say_path(call, truth, "", o->csv, ".truth.json", err)) ||
-        (st = refuse_existing(o, paths, 2, err)))
-        return st;
-    unlink(truth);
-    if ((st = wm_data_write_csv(tables, prefixes, 2, o->csv, err)))
-        return st;
-    if ((st = write_truth(call, p, truth, err)) && !o->overwrite)
-        unlink(o->csv);
-    if (!st)
-        wm_summary_texts(call->summary, "csv_files", paths, 2);
-    return st;
+    return st ? st : write_files(call, p, tables, NULL, (const char *[]){csv, truth}, 2, err);
 }
 
 static void say(const cli_call *call, bool ratio, const wm_data *const tables[2])

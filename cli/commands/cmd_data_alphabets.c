@@ -8,9 +8,8 @@
 
 #include "commands/estimate.h"
 #include "frame/commands.h"
+#include "options/fitting.h"
 #include "waymark/images.h"
-
-#define PATH_SIZE 4096
 
 /* --- options -----------------------------------------------------------------------------------*/
 
@@ -68,33 +67,28 @@ static void defaults(void *opts)
 static wm_status read_grid(cli_call *call, wm_grid_pairs_opts *g, wm_error *err)
 {
     const pairs_opts *o = call->opts;
-    const char *text = o->grid;
     const opt_row row = {.name = "grid", .lo = 1, .hi = 4096};
-    const char *x = strchr(text, 'x');
-    char first[32];
-    int n = (int)(x ? (size_t)(x - text) : strlen(text));
+    int64_t size[3] = {0, 0, 1}, cells;
 
     wm_grid_pairs_opts_init(g);
     g->held_out = o->held_out;
     g->seed = (uint64_t)call->common->seed;
-    n = n < (int)sizeof first ? n : (int)sizeof first - 1;
-    memcpy(first, text, (size_t)n);
-    first[n] = '\0';
-    if (opt_integer(&g->rows, &row, first, err) ||
-        (x && opt_integer(&g->columns, &row, x + 1, err)))
+    if (strchr(o->grid, 'x') ? !image_parse(size, o->grid) || size[2] > 1 ||
+                                   fmax((double)size[0], (double)size[1]) > row.hi
+                             : opt_integer(&cells, &row, o->grid, NULL))
         return cli_usage(call, err, "--grid %.40s: must be 1, 4, 9, ... or as in 2x3, up to 4096",
-                         text);
-    if (!x) {
-        const int64_t cells = g->rows;
-
-        g->rows = g->columns = (int64_t)lround(sqrt((double)cells));
-        if (g->rows * g->rows != cells)
+                         o->grid);
+    if (!size[0]) {
+        size[0] = size[1] = (int64_t)lround(sqrt((double)cells));
+        if (size[0] * size[0] != cells)
             return cli_usage(call, err,
                              "--grid %lld: that many cells make no square; %lldx%lld has %lld, "
                              "1x%lld is a row",
                              (long long)cells, (long long)cells, (long long)cells,
                              (long long)cells * (long long)cells, (long long)cells);
     }
+    g->rows = size[0];
+    g->columns = size[1];
     return WM_OK;
 }
 
@@ -155,16 +149,14 @@ static wm_status write_pairs(cli_call *call, const wm_alphabets *a, const wm_gri
 {
     const pairs_opts *o = call->opts;
     int64_t n[4] = {o->n[0], o->n[1], o->n[2], o->held_out ? o->n[3] : 0};
-    char path[PATH_SIZE], unseen[40] = "";
+    char path[CLI_PATH_SIZE], unseen[40] = "";
     wm_summary *s = NULL;
     wm_status st;
 
-    if (snprintf(path, sizeof path, "%s/truth.json", o->out) >= (int)sizeof path)
-        return cli_usage(call, err, "--out: the path is too long");
-    if (o->overwrite)
-        unlink(path);
-    else if (access(path, F_OK) == 0)
-        return opt_fail(err, "%.180s: is there already; --overwrite replaces it", path);
+    if ((st = cli_path(path, o->out, "truth", ".json", call, err)) ||
+        (st = cli_spare_files((const char *[]){path}, 1, o->overwrite, err)))
+        return st;
+    unlink(path);
     if ((st = wm_grid_pairs_write(p, n, o->out, o->overwrite, err)) ||
         (st = wm_summary_new(&s, err)))
         return st;
@@ -196,13 +188,10 @@ static wm_status write_png(const cli_call *call, const wm_grid_pairs *p, wm_erro
                        .hi = 0,
                        .columns = 8,
                        .scale = 2};
-    wm_status st;
+    wm_status st = WM_ENOMEM;
 
-    if (!uv || !x) {
-        st = WM_FAIL(err, WM_ENOMEM, "out of memory for --png");
-        goto done;
-    }
-    if ((st = wm_grid_pairs_draw(p, WM_SPLIT_TRAIN, 0, PAIRS, uv, uv + PAIRS * pixels, NULL, err)))
+    if (!uv || !x ||
+        (st = wm_grid_pairs_draw(p, WM_SPLIT_TRAIN, 0, PAIRS, uv, uv + PAIRS * pixels, NULL, err)))
         goto done;
     for (int64_t i = 0; i < 2 * PAIRS; i++) /* u, v, u, v, ... */
         for (int64_t k = 0; k < pixels; k++)

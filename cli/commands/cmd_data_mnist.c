@@ -48,13 +48,12 @@ static void put_facts(wm_summary *s, const wm_image_set *set)
 static wm_status write_all(cli_call *call, const wm_image_set *set, wm_error *err)
 {
     const mnist_opts *o = call->opts;
-    char path[4096];
+    char path[CLI_PATH_SIZE];
     wm_summary *s = NULL;
     wm_status st;
 
-    if (snprintf(path, sizeof path, "%s/images.json", o->out) >= (int)sizeof path)
-        return cli_usage(call, err, "--out: the path is too long");
-    if ((st = wm_image_set_write(set, o->out, o->overwrite, err)) || (st = wm_summary_new(&s, err)))
+    if ((st = cli_path(path, o->out, "images", ".json", call, err)) ||
+        (st = wm_image_set_write(set, o->out, o->overwrite, err)) || (st = wm_summary_new(&s, err)))
         return st;
     put_facts(s, set);
     st = wm_summary_write(s, path, err);

@@ -41,9 +41,7 @@ static void set_rows(demo_row row[N_ROWS])
 
 static void add_row(wm_summary *summary, const demo_row *r)
 {
-    wm_summary *row = wm_summary_row(summary, "rows");
-
-    WM_PUT(row, WM_TEXT("method", gaussian_method_names[r->job.method]),
+    WM_PUT(wm_summary_row(summary, "rows"), WM_TEXT("method", gaussian_method_names[r->job.method]),
            WM_INTEGER("dim", r->job.dim), WM_INTEGER("bridges", r->job.bridges),
            WM_REAL("mi", r->got.mi), WM_REAL("mi_se", r->got.mi_se), WM_REAL("truth", r->job.mi),
            WM_REAL("seconds", r->got.seconds));

@@ -1,13 +1,12 @@
 /* cmd_ebm.c - `waymark ebm DATA`: a density of the data, as noise times a telescope of ratios. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "commands/ebm_result.h"
 #include "commands/ebm_run.h"
-#include "commands/estimate.h"
+#include "commands/show_checks.h"
 #include "frame/commands.h"
-#include "options/fitting.h"
 
 typedef struct ebm_opts {
     wm_ebm_opts fit;
@@ -17,6 +16,11 @@ typedef struct ebm_opts {
     read_flags read;
     wm_schema *schema; /* of the columns, while the command runs */
 } ebm_opts;
+
+#define NAME(name, text) text,
+static const char *const noise_names[] = {WM_EBM_NOISES(NAME) NULL};
+#undef NAME
+static const char *const stage_names[WM_STAGES] = {"noise", "heads", "bridges"};
 
 #define OPTS ebm_opts
 #define BY_DATA "auto, by the kind of data"
@@ -49,7 +53,7 @@ static const opt_row rows[] = {
            "categories and numbers of few values have shares, other whole numbers are made "
            "continuous: auto is for tables; no: every column is a number with a density"),
     HEADING("Noise"),
-    CHOICE(fit.noise, "noise", "NAME", ebm_noise_names, "density that is fitted first"),
+    CHOICE(fit.noise, "noise", "NAME", noise_names, "density that is fitted first"),
     TEXT(noise_from, "noise-from", "RUN",
          "take transforms and noise from an earlier run on the same data; with its --noise",
          .unset = "fit"),
@@ -186,7 +190,7 @@ static wm_status read_rows(wm_data **out, const char *path, const ebm_opts *f, c
 static wm_status fit(wm_ebm **out, const wm_data *data, ebm_opts *f, cli_call *call, wm_error *err)
 {
     wm_metrics metrics = {.folder = call->run,
-                          .stages = ebm_stage_names,
+                          .stages = stage_names,
                           .estimate = "direct",
                           .per_nat = 1,
                           .seconds = true};
@@ -216,6 +220,14 @@ done:
     return st;
 }
 
+typedef struct ebm_result {
+    const wm_ebm *model;
+    wm_ebm_info info;
+    bool has_ais; /* the normaliser was looked at */
+    wm_ais ais;
+    wm_checks checks;
+} ebm_result;
+
 /* A short run of AIS, where one is wanted. */
 static wm_status look_at_normaliser(ebm_result *r, wm_ebm_walk *walk, cli_call *call, wm_error *err)
 {
@@ -228,6 +240,74 @@ static wm_status look_at_normaliser(ebm_result *r, wm_ebm_walk *walk, cli_call *
     if (walk->steps < r->info.bridges)
         walk->steps = r->info.bridges;
     return wm_ebm_ais(&r->ais, NULL, r->model, walk, err);
+}
+
+/* ---- what comes out ---- */
+
+static const check_advice advice[] = {
+    {"chasm", "See --bridges and --spacing.", WM_CHECK_OK},
+    {"normaliser", "See --check-steps.", WM_CHECK_NOT_KNOWN},
+    {"normaliser", "See --iterations and --bridges.", WM_CHECK_DOUBT},
+    {0},
+};
+
+static void add_summary(cli_call *call, const ebm_result *r)
+{
+    const wm_ebm_info *info = &r->info;
+    const double unit = units_per_nat(call);
+    wm_summary *s = call->summary;
+    char text[64];
+
+    WM_PUT(s, WM_INTEGER("n_train", info->n_train), WM_INTEGER("n_test", info->n_valid),
+           WM_INTEGER("dim", info->dim), WM_INTEGER("discrete_columns", info->discrete),
+           WM_INTEGER("whole_columns", info->whole),
+           WM_INTEGER("constant_columns", info->columns - info->dim),
+           WM_TEXT("model", wm_ebm_model_text(info->model, text, sizeof text)),
+           WM_TEXT("noise", noise_names[info->noise]));
+    ebm_summary_loglik(call, "noise_loglik", info, info->noise_loglik, NAN);
+    ebm_summary_loglik(call, "direct", info, info->direct, NAN);
+    for (int64_t k = 0; k < info->bridges; k++) {
+        wm_bridge b;
+
+        wm_ebm_get_bridge(r->model, k, &b);
+        summary_bridge(s, k, &b, unit);
+    }
+    for (int i = 0; i < WM_STAGES; i++) {
+        WM_PUT(wm_summary_row(s, "stages"), WM_TEXT("stage", stage_names[i]),
+               WM_INTEGER("steps", info->steps[i]), WM_REAL("seconds", info->seconds[i]));
+    }
+    if (r->has_ais) {
+        WM_PUT(s, WM_REAL("log_z", r->ais.log_z * unit), WM_REAL("log_z_se", r->ais.se * unit),
+               WM_REAL("log_z_ess", r->ais.ess));
+    }
+    wm_summary_text(s, "units", units_name(call));
+    summary_checks(call, &r->checks, advice);
+}
+
+static wm_status print_result(const cli_call *call, const ebm_result *r, wm_error *err)
+{
+    const wm_ebm_info *info = &r->info;
+    const double unit = units_per_nat(call);
+    wm_bridge b[WM_ALPHAS_MAX];
+    char text[64];
+    wm_status st;
+
+    printf("log-likelihood of %" PRId64 " held-out rows, mean, %s (bits per dimension):\n",
+           info->n_valid, units_name(call));
+    printf("  noise alone  %12.4f  (%.4f)\n", info->noise_loglik * unit,
+           ebm_bits(info, info->noise_loglik));
+    printf("  direct       %12.4f  (%.4f), taking Z as 1\n\n", info->direct * unit,
+           ebm_bits(info, info->direct));
+    if (info->discrete + info->whole > 0)
+        printf("%" PRId64 " of %" PRId64 " columns are discrete: these are lower bounds, in "
+               "expectation, of log-probabilities.\n\n",
+               info->discrete + info->whole, info->dim);
+    for (int64_t k = 0; k < info->bridges; k++)
+        wm_ebm_get_bridge(r->model, k, &b[k]);
+    st = print_bridges(call, wm_ebm_model_text(info->model, text, sizeof text), b, info->bridges,
+                       NULL, err);
+    print_checks(&r->checks, advice);
+    return st;
 }
 
 static wm_status run(cli_call *call, wm_error *err)
@@ -246,8 +326,8 @@ static wm_status run(cli_call *call, wm_error *err)
     if ((st = look_at_normaliser(&r, &f->check, call, err)))
         goto done;
     wm_ebm_check(r.model, r.has_ais ? &r.ais : NULL, &r.checks);
-    ebm_result_summary(call, &r);
-    if (cli_shows_tables(call) && (st = ebm_result_print(call, &r, err)))
+    add_summary(call, &r);
+    if (cli_shows_tables(call) && (st = print_result(call, &r, err)))
         goto done;
     if (!(st = cli_publish(call, err)))
         st = ebm_draw_plane(call, e, "rows of the data", wm_data_rows(data), wm_data_count(data),

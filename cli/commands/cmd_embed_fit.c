@@ -158,9 +158,8 @@ static void add_summary(cli_call *call, const result *r, const own_pairs *pairs)
         summary_estimate(s, "mi_calibrated", &r->calibrated, unit);
     for (int64_t k = 0; k < i->bridges; k++) {
         const wm_bridge b = wm_embed_get_bridge(r->e, k);
-        wm_summary *row = wm_summary_row(s, "bridges");
-
-        WM_PUT(row, WM_INTEGER("k", k), WM_REAL("loss", b.loss), WM_REAL("accuracy", b.accuracy),
+        WM_PUT(wm_summary_row(s, "bridges"), WM_INTEGER("k", k), WM_REAL("loss", b.loss),
+               WM_REAL("accuracy", b.accuracy),
                WM_REAL("mean_log_ratio", r->by_bridge[k].value * unit),
                WM_REAL("mean_log_ratio_se", r->by_bridge[k].se * unit));
     }

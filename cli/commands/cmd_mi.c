@@ -163,9 +163,7 @@ static void summarise(mi_run *r, cli_call *call, const wm_study_info *info)
         summary_estimate(s, "shuffled", &r->null, unit);
     for (int i = 0; opts->compare && i < WM_MI_METHODS; i++) {
         const wm_mi_by_method *m = &r->single[i];
-        wm_summary *row = wm_summary_row(s, "compare");
-
-        WM_PUT(row, WM_TEXT("method", wm_mi_method_name((wm_mi_method)i)),
+        WM_PUT(wm_summary_row(s, "compare"), WM_TEXT("method", wm_mi_method_name((wm_mi_method)i)),
                WM_REAL("mi", m->mi * unit), WM_REAL("mi_se", m->se * unit),
                WM_REAL("bound", m->bound * unit), WM_BOOL("doubtful", m->doubtful),
                WM_REAL("seconds", m->seconds));
@@ -246,10 +244,8 @@ static wm_status run(cli_call *call, wm_error *err)
         (st = wm_metrics_done(&metrics, err)))
         goto done;
     summarise(&r, call, &info);
-    if ((cli_shows_tables(call) && (st = show(&r, call, &info, err))) ||
-        (st = study_save(call, r.study, err)) || (st = cli_publish(call, err)))
-        goto done;
-    st = study_figures(call, r.study, r.joint, NULL, r.schema, err);
+    if (!cli_shows_tables(call) || !(st = show(&r, call, &info, err)))
+        st = study_finish(call, r.study, r.joint, NULL, r.schema, err);
 done:
     free_run(&r);
     return st;

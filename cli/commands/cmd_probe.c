@@ -40,7 +40,42 @@ static void defaults(void *opts)
     wm_probe_opts_init(&((probe_opts *)opts)->fit);
 }
 
-/* Features and labels of some rows; the labels are levels of the schema. */
+/* ---- rows ---- */
+
+typedef struct tables {
+    wm_data *x, *y;
+} tables;
+
+/* Features, and labels as levels of their schema. */
+static wm_status read_tables(tables *t, const char *const *paths, wm_schema *const schema[2],
+                             const cli_call *call, wm_error *err)
+{
+    const read_flags *f = &((const probe_opts *)call->opts)->read;
+    wm_read_opts read = pair_read_opts(f, call->sink);
+    wm_status st;
+
+    read.continuous = "all";
+    if ((st = wm_data_read(&t->x, paths[0], schema[0], &read, err)))
+        return st;
+    read.continuous = NULL;
+    read.categorical = "all";
+    if ((st = wm_data_read(&t->y, paths[1], schema[1], &read, err)) ||
+        (st = drop_pairs(t->x, t->y, f, call->sink, err)))
+        return st;
+    if (wm_data_count(t->x) != wm_data_count(t->y))
+        return opt_fail(
+            err, "%.90s has %" PRId64 " rows and %.90s has %" PRId64 ": every row needs its labels",
+            paths[0], wm_data_count(t->x), paths[1], wm_data_count(t->y));
+    return WM_OK;
+}
+
+static void free_tables(tables *t)
+{
+    wm_data_free(t->x);
+    wm_data_free(t->y);
+}
+
+/* Some of the rows, as a classifier takes them. */
 typedef struct part {
     int64_t n, dim, columns;
     float *x;        /* (n, dim) */
@@ -53,77 +88,50 @@ static void free_part(part *p)
     free(p->labels);
 }
 
-static wm_status make_part(part *p, int64_t n, int64_t dim, int64_t columns)
+/* n rows of the tables, by their numbers. */
+static wm_status take_part(part *p, const tables *t, const int64_t *at, int64_t n)
 {
+    const int64_t dim = wm_data_dim(t->x), columns = wm_data_dim(t->y);
+
     *p = (part){.n = n,
                 .dim = dim,
                 .columns = columns,
                 .x = malloc(sizeof *p->x * (size_t)(n * dim)),
                 .labels = malloc(sizeof *p->labels * (size_t)(n * columns))};
-    return p->x && p->labels ? WM_OK : WM_ENOMEM;
-}
-
-static wm_status read_part(part *p, const char *features, const char *labels, wm_schema *of_x,
-                           wm_schema *of_y, const cli_call *call, wm_error *err)
-{
-    const read_flags *f = &((const probe_opts *)call->opts)->read;
-    wm_read_opts read = pair_read_opts(f, call->sink);
-    wm_data *x = NULL, *y = NULL;
-    wm_status st;
-
-    read.continuous = "all";
-    if ((st = wm_data_read(&x, features, of_x, &read, err)))
-        goto done;
-    read.continuous = NULL;
-    read.categorical = "all";
-    if ((st = wm_data_read(&y, labels, of_y, &read, err)) ||
-        (st = drop_pairs(x, y, f, call->sink, err)))
-        goto done;
-    if (wm_data_count(x) != wm_data_count(y)) {
-        st = opt_fail(
-            err, "%.90s has %" PRId64 " rows and %.90s has %" PRId64 ": every row needs its labels",
-            features, wm_data_count(x), labels, wm_data_count(y));
-        goto done;
+    if (!p->x || !p->labels)
+        return WM_ENOMEM;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < dim; j++)
+            p->x[i * dim + j] = (float)wm_data_rows(t->x)[at[i] * dim + j];
+        for (int64_t j = 0; j < columns; j++)
+            p->labels[i * columns + j] = (int32_t)wm_data_rows(t->y)[at[i] * columns + j];
     }
-    if ((st = make_part(p, wm_data_count(x), wm_data_dim(x), wm_data_dim(y))))
-        goto done;
-    for (int64_t i = 0; i < p->n * p->dim; i++)
-        p->x[i] = (float)wm_data_rows(x)[i];
-    for (int64_t i = 0; i < p->n * p->columns; i++)
-        p->labels[i] = (int32_t)wm_data_rows(y)[i];
-done:
-    wm_data_free(x);
-    wm_data_free(y);
-    return st;
+    return WM_OK;
 }
 
-/* Cuts rows off `all`, in the order of the seed, for judging. */
-static wm_status split(part *train, part *test, const part *all, double share, uint64_t seed,
-                       wm_error *err)
+/* All rows train where others test, else those that are not held out; drawn by the seed. */
+static wm_status split(part *train, part *test, const tables *all, const tables *others,
+                       double share, uint64_t seed, wm_error *err)
 {
-    const int64_t n_test = llround(share * (double)all->n), n_train = all->n - n_test;
-    int64_t *order;
+    const int64_t n = wm_data_count(all->x), n_others = others->x ? wm_data_count(others->x) : 0;
+    const int64_t n_test = n_others ? n_others : llround(share * (double)n);
+    const int64_t n_train = n_others ? n : n - n_test, most = n > n_others ? n : n_others;
+    int64_t *at;
     wm_status st;
 
     if (n_test < 1 || n_train < 2)
-        return opt_fail(err, "%" PRId64 " rows are too few to hold %g of them out", all->n, share);
-    if ((st = make_part(train, n_train, all->dim, all->columns)) ||
-        (st = make_part(test, n_test, all->dim, all->columns)))
-        return st;
-    if (!(order = malloc(sizeof *order * (size_t)all->n)))
+        return opt_fail(err, "%" PRId64 " rows are too few to hold %g of them out", n, share);
+    if (!(at = malloc(sizeof *at * (size_t)most)))
         return WM_ENOMEM;
-    wm_pairing_draw(seed, 0, all->n, 1, all->n, order, NULL);
-    for (int64_t i = 0; i < all->n; i++) {
-        part *to = i < n_train ? train : test;
-        const int64_t at = i < n_train ? i : i - n_train;
-
-        memcpy(to->x + at * all->dim, all->x + order[i] * all->dim,
-               (size_t)all->dim * sizeof *to->x);
-        memcpy(to->labels + at * all->columns, all->labels + order[i] * all->columns,
-               (size_t)all->columns * sizeof *to->labels);
-    }
-    free(order);
-    return WM_OK;
+    for (int64_t i = 0; i < most; i++)
+        at[i] = i;
+    if (!n_others)
+        wm_pairing_draw(seed, 0, n, 1, n, at, NULL);
+    if (!(st = take_part(train, all, at, n_train)))
+        st = n_others ? take_part(test, others, at, n_test)
+                      : take_part(test, all, at + n_train, n_test);
+    free(at);
+    return st;
 }
 
 /* ---- results ---- */
@@ -239,13 +247,15 @@ static wm_status print_confusion(const result *r, wm_error *err)
 }
 
 /* Classes that the labels of the fit have; a test file must not bring others. */
-static wm_status count_levels(int64_t *classes, const wm_schema *s, cli_call *call, wm_error *err)
+static wm_status count_levels(int64_t **classes, const wm_schema *s, cli_call *call, wm_error *err)
 {
+    if (!(*classes = calloc((size_t)wm_schema_dim(s) + 1, sizeof **classes)))
+        return WM_ENOMEM;
     for (int64_t c = 0; c < wm_schema_dim(s); c++) {
         char name[96];
 
-        classes[c] = wm_schema_levels(s, c);
-        if (classes[c] < 2)
+        (*classes)[c] = wm_schema_levels(s, c);
+        if ((*classes)[c] < 2)
             return opt_fail(err, "%.120s: %s has one label only: nothing is to be told apart",
                             call->args[1], wm_schema_describe(s, c, name, sizeof name));
     }
@@ -269,8 +279,9 @@ static wm_status check_levels(const int64_t *classes, const wm_schema *s, cli_ca
 static wm_status run(cli_call *call, wm_error *err)
 {
     probe_opts *opts = call->opts;
-    part all = {0}, train = {0}, test = {0};
-    wm_schema *of_x = NULL, *of_y = NULL;
+    tables all = {0}, others = {0};
+    part train = {0}, test = {0};
+    wm_schema *schema[2] = {NULL, NULL};
     int64_t *classes = NULL;
     wm_probe *probe = NULL;
     result r = {0};
@@ -281,30 +292,18 @@ static wm_status run(cli_call *call, wm_error *err)
                          "test features need their labels: FEATURES LABELS TEST_FEATURES "
                          "TEST_LABELS");
     opts->fit.control = cli_control(call);
-    if ((st = wm_schema_new(&of_x, err)) || (st = wm_schema_new(&of_y, err)) ||
-        (st = read_part(&all, call->args[0], call->args[1], of_x, of_y, call, err)))
-        goto done;
-    if (!(classes = calloc((size_t)all.columns + 1, sizeof *classes))) {
-        st = WM_ENOMEM;
-        goto done;
-    }
-    if ((st = count_levels(classes, of_y, call, err)))
-        goto done;
-    if (call->n_args == 4) {
-        train = all;
-        all = (part){0};
-        if ((st = read_part(&test, call->args[2], call->args[3], of_x, of_y, call, err)) ||
-            (st = check_levels(classes, of_y, call, err)))
-            goto done;
-    } else if ((st = split(&train, &test, &all, opts->held_out, (uint64_t)call->common->seed,
-                           err))) {
-        goto done;
-    }
-    if ((st = wm_probe_fit(&probe, train.n, train.dim, train.x, train.columns, train.labels,
+    if ((st = wm_schema_new(&schema[0], err)) || (st = wm_schema_new(&schema[1], err)) ||
+        (st = read_tables(&all, call->args, schema, call, err)) ||
+        (st = count_levels(&classes, schema[1], call, err)) ||
+        (call->n_args == 4 && ((st = read_tables(&others, call->args + 2, schema, call, err)) ||
+                               (st = check_levels(classes, schema[1], call, err)))) ||
+        (st = split(&train, &test, &all, &others, opts->held_out, (uint64_t)call->common->seed,
+                    err)) ||
+        (st = wm_probe_fit(&probe, train.n, train.dim, train.x, train.columns, train.labels,
                            classes, &opts->fit, err)))
         goto done;
     r = (result){.probe = probe,
-                 .labels = of_y,
+                 .labels = schema[1],
                  .columns = train.columns,
                  .n_train = train.n,
                  .n_test = test.n};
@@ -318,11 +317,12 @@ done:
     free_result(&r);
     wm_probe_free(probe);
     free(classes);
-    free_part(&all);
     free_part(&train);
     free_part(&test);
-    wm_schema_free(of_x);
-    wm_schema_free(of_y);
+    free_tables(&all);
+    free_tables(&others);
+    wm_schema_free(schema[0]);
+    wm_schema_free(schema[1]);
     return st;
 }
 

@@ -121,8 +121,7 @@ static wm_status run(cli_call *call, wm_error *err)
         if ((st = print_columns(call, r.study, err)) || (st = study_tables(call, r.study, err)))
             goto done;
     }
-    if (!(st = study_save(call, r.study, err)) && !(st = cli_publish(call, err)))
-        st = study_figures(call, r.study, r.table[0], r.table[1], r.schema, err);
+    st = study_finish(call, r.study, r.table[0], r.table[1], r.schema, err);
 done:
     free_run(&r);
     return st;

@@ -1,7 +1,6 @@
 /* cmd_report.c - a run folder as one HTML page. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "frame/commands.h"
 
@@ -20,16 +19,14 @@ static const opt_row rows[] = {
 static wm_status run(cli_call *call, wm_error *err)
 {
     const char *folder = call->args[0], *out = ((const report_opts *)call->opts)->out;
-    char own[4096];
+    char own[CLI_PATH_SIZE];
     wm_report_info info;
     wm_status st;
 
     if (!*folder)
         return cli_usage(call, err, "the name of the run folder is empty");
-    if (snprintf(own, sizeof own, "%s%s", folder,
-                 folder[strlen(folder) - 1] == '/' ? "report.html" : "/report.html") >=
-        (int)sizeof own)
-        return cli_usage(call, err, "the name of the run folder is too long");
+    if ((st = cli_path(own, folder, "report", ".html", call, err)))
+        return st;
     if (!out)
         out = own;
     if ((st = wm_run_folder_settle(folder, err)) ||
@@ -54,7 +51,6 @@ const cli_command cmd_report = {
         "cannot be shown are named in it, and count as a failed check for --strict.",
     .examples = "waymark report run\nwaymark report run -o page.html",
     .common = CLI_STRICT,
-    .rows = rows,
-    .opts_size = sizeof(report_opts),
+    CLI_OPTIONS(rows, report_opts, NULL),
     .run = run,
 };

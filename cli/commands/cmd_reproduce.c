@@ -69,11 +69,7 @@ static wm_status publish(cli_call *call, reproduce_result *result, wm_error *err
         return st;
     if ((st = cli_publish(call, err)))
         return st;
-    for (int i = 0; i < result->n_figures && !st; i++) {
-        st = wm_run_folder_figure(call->run, result->figures[i], call->sink, err);
-        result->figures[i] = NULL; /* freed */
-    }
-    return st;
+    return cli_draw(call, result->figures, result->n_figures, err);
 }
 
 static wm_status run(cli_call *call, wm_error *err)

@@ -221,9 +221,7 @@ void summary_estimate(wm_summary *s, const char *name, const wm_estimate *e, dou
 
 void summary_bridge(wm_summary *s, int64_t k, const wm_bridge *b, double per_unit)
 {
-    wm_summary *row = wm_summary_row(s, "bridges");
-
-    WM_PUT(row, WM_INTEGER("k", k), WM_REAL("alpha_from", b->alpha_from),
+    WM_PUT(wm_summary_row(s, "bridges"), WM_INTEGER("k", k), WM_REAL("alpha_from", b->alpha_from),
            WM_REAL("alpha_to", b->alpha_to), WM_REAL("loss", b->loss),
            WM_REAL("accuracy", b->accuracy),
            WM_REAL("mean_log_ratio", b->mean_log_ratio * per_unit));
@@ -267,9 +265,8 @@ void study_summary(cli_call *call, const wm_study *study)
     }
     for (int64_t i = 0; i < wm_study_candidates(study); i++) {
         const wm_candidate *c = wm_study_candidate(study, i);
-        wm_summary *row = wm_summary_row(s, "candidates");
-
-        WM_PUT(row, WM_TEXT("model", wm_ratio_model_text(c->model, name, sizeof name)),
+        WM_PUT(wm_summary_row(s, "candidates"),
+               WM_TEXT("model", wm_ratio_model_text(c->model, name, sizeof name)),
                WM_REAL("loss", c->loss), WM_BOOL("kept", c->kept), WM_BOOL("given_up", c->given_up),
                WM_REAL("seconds", c->seconds));
     }
@@ -375,17 +372,22 @@ static void remove_states(const char *prefix)
     closedir(dir);
 }
 
-wm_status study_save(cli_call *call, const wm_study *study, wm_error *err)
+wm_status study_finish(cli_call *call, const wm_study *study, const wm_data *p, const wm_data *q,
+                       const wm_schema *schema, wm_error *err)
 {
+    wm_figure *figures[WM_STUDY_FIGURES];
     const char *path, *states;
     wm_status st;
 
     if (!call->run)
-        return WM_OK;
+        return cli_publish(call, err);
     if ((st = wm_run_folder_path(&path, call->run, "model.safetensors", err)) ||
         (st = wm_run_folder_path(&states, call->run, "state-", err)) ||
         (st = wm_ratio_save(wm_study_ratio(study), path, err)))
         return st;
     remove_states(states);
-    return WM_OK;
+    if ((st = cli_publish(call, err)) ||
+        (st = wm_study_draw(figures, study, p, q, schema, call->common->bits, err)))
+        return st;
+    return cli_draw(call, figures, WM_STUDY_FIGURES, err);
 }

@@ -69,11 +69,10 @@ WM_MUST_CHECK wm_status study_tables(const cli_call *call, const wm_study *study
 /* "columns" of the summary, and a table of those that differ most: nothing for pairs. */
 void summary_columns(cli_call *call, const wm_study *study);
 WM_MUST_CHECK wm_status print_columns(const cli_call *call, const wm_study *study, wm_error *err);
-/* All figures into the run folder. p and q (NULL for mi) are for maps of one or two columns. */
-WM_MUST_CHECK wm_status study_figures(const cli_call *call, const wm_study *study, const wm_data *p,
-                                      const wm_data *q, const wm_schema *schema, wm_error *err);
-/* The model into the run folder, training states out of it. */
-WM_MUST_CHECK wm_status study_save(cli_call *call, const wm_study *study, wm_error *err);
+/* The end of a run: the model into the run folder, training states out of it, the summary, and all
+ * figures. p and q (NULL for mi) are for maps of one or two columns. */
+WM_MUST_CHECK wm_status study_finish(cli_call *call, const wm_study *study, const wm_data *p,
+                                     const wm_data *q, const wm_schema *schema, wm_error *err);
 double units_per_nat(const cli_call *call);   /* 1, or 1 / log 2 with --bits */
 const char *units_name(const cli_call *call); /* "nats" or "bits" */
 

@@ -205,6 +205,20 @@ wm_status cli_publish(cli_call *call, wm_error *err)
     return call->common->json ? wm_summary_print(call->summary, stdout, err) : WM_OK;
 }
 
+wm_status cli_draw(const cli_call *call, wm_figure **figures, int n, wm_error *err)
+{
+    wm_status st = WM_OK;
+
+    for (int i = 0; i < n; i++) {
+        if (figures[i] && !st)
+            st = wm_run_folder_figure(call->run, figures[i], call->sink, err);
+        else
+            wm_figure_free(figures[i]);
+        figures[i] = NULL;
+    }
+    return st;
+}
+
 static wm_status write_page(cli_call *call, wm_error *err)
 {
     const char *page;
@@ -231,6 +245,25 @@ wm_status cli_model_path(char path[CLI_PATH_SIZE], const char *given, const char
     if (folder && stat(path, &info))
         return opt_fail(err, "%.140s: holds no model.safetensors; `waymark %s -o DIR` makes one",
                         given, maker);
+    return WM_OK;
+}
+
+wm_status cli_path(char path[CLI_PATH_SIZE], const char *folder, const char *name, const char *end,
+                   cli_call *call, wm_error *err)
+{
+    const bool slash = *folder && folder[strlen(folder) - 1] != '/';
+
+    if (snprintf(path, CLI_PATH_SIZE, "%s%s%s%s", folder, slash ? "/" : "", name, end) >=
+        CLI_PATH_SIZE)
+        return cli_usage(call, err, "the path of %.60s%s is too long", name, end);
+    return WM_OK;
+}
+
+wm_status cli_spare_files(const char *const *paths, int n, bool overwrite, wm_error *err)
+{
+    for (int i = 0; i < n && !overwrite; i++)
+        if (access(paths[i], F_OK) == 0)
+            return opt_fail(err, "%.180s: is there already; --overwrite replaces it", paths[i]);
     return WM_OK;
 }
 

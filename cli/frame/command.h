@@ -80,6 +80,8 @@ typedef struct cli_command {
  * not: a command that draws figures calls it before them. The page of the run folder, which shows
  * all of it, is the frame's last work. */
 WM_MUST_CHECK wm_status cli_publish(cli_call *call, wm_error *err);
+/* After that: figures (n), of which some may be NULL, into the run folder. They are freed. */
+WM_MUST_CHECK wm_status cli_draw(const cli_call *call, wm_figure **figures, int n, wm_error *err);
 /* The common options as a fit's: seed, time limit, resume, sink and stop. */
 wm_fit_control cli_control(const cli_call *call);
 /* The same into the control of a fit, with the file of the run folder that keeps its state. */
@@ -91,6 +93,12 @@ bool cli_shows_tables(const cli_call *call);
  * makes such a folder, for the message that there is no model in it. */
 WM_MUST_CHECK wm_status cli_model_path(char path[CLI_PATH_SIZE], const char *given,
                                        const char *maker, wm_error *err);
+/* The path of a file in a folder, or beside one ("" as folder): name and end together. */
+WM_MUST_CHECK wm_status cli_path(char path[CLI_PATH_SIZE], const char *folder, const char *name,
+                                 const char *end, cli_call *call, wm_error *err);
+/* Refuses files (n) that are there, unless they are to be overwritten. */
+WM_MUST_CHECK wm_status cli_spare_files(const char *const *paths, int n, bool overwrite,
+                                        wm_error *err);
 /* Refuses an output that is one of the arguments' files, unless it is to be overwritten. */
 WM_MUST_CHECK wm_status cli_spare_inputs(const cli_call *call, const char *out, bool overwrite,
                                          wm_error *err);

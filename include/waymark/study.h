@@ -15,6 +15,7 @@
 #include "waymark/data.h"
 #include "waymark/ratio.h"
 #include "waymark/read.h"
+#include "waymark/report.h"
 #include "waymark/status.h"
 #include "waymark/waymarks.h"
 
@@ -165,6 +166,21 @@ typedef struct wm_study_column {
 WM_API const wm_study_column *wm_study_column_at(const wm_study *s, int64_t j);
 /** The ratio itself: to be saved, or applied to other points. Borrowed. */
 WM_API const wm_ratio *wm_study_ratio(const wm_study *s);
+
+enum { WM_STUDY_FIGURES = 8 /**< of wm_study_draw(), the last always NULL */ };
+/** What there is to see: how hard the bridges are, what they say at every waymark, how log-ratios
+ * and weights are spread, where waymarks are, which columns matter, and a map of the ratio where it
+ * has one or two columns of numbers.
+ * @param[out] out  each written and freed by the caller (wm_run_folder_figure(), or
+ *                  wm_figure_write() and wm_figure_free()), in this order, and NULL after the last;
+ *                  all NULL on failure
+ * @param p,q       the samples, for the map; p may be NULL: none is drawn
+ * @param schema    names of the columns, or NULL
+ * @param bits      say numbers in bits, not in nats
+ * @return WM_OK; WM_ENOMEM */
+WM_API WM_MUST_CHECK wm_status wm_study_draw(wm_figure *out[WM_STUDY_FIGURES], const wm_study *s,
+                                             const wm_data *p, const wm_data *q,
+                                             const wm_schema *schema, bool bits, wm_error *err);
 
 #ifdef __cplusplus
 }

@@ -380,10 +380,40 @@ static PyObject *mi_methods(PyObject *self, PyObject *args)
     return out;
 }
 
+/* ---- figures ---- */
+
+PyDoc_STRVAR(study_figures_doc,
+             "study_figures(model, schema, folder): into a folder, for its page");
+
+static PyObject *study_figures(PyObject *self, PyObject *args)
+{
+    PyObject *capsule, *text;
+    wm_figure *figures[WM_STUDY_FIGURES];
+    wm_schema *schema = NULL;
+    wm_error err = {0};
+    const wm_study *s;
+    const char *folder;
+    wm_status st;
+
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOs", &capsule, &text, &folder) ||
+        !(s = PyCapsule_GetPointer(capsule, PY_STUDY)) || py_schema_take(&schema, text))
+        return NULL;
+    st = wm_study_draw(figures, s, NULL, NULL, schema, false, &err);
+    for (int i = 0; i < WM_STUDY_FIGURES; i++) {
+        if (figures[i] && !st)
+            st = wm_figure_write(figures[i], folder, NULL, &err);
+        wm_figure_free(figures[i]);
+    }
+    wm_schema_free(schema);
+    return st ? py_raise(st, &err) : py_none();
+}
+
 PyMethodDef py_study_methods[] = {
     {"study", study, METH_VARARGS, study_doc},
     {"study_info", study_info, METH_O, study_info_doc},
     {"held_out", held_out, METH_VARARGS, held_out_doc},
     {"mi_methods", mi_methods, METH_VARARGS, mi_methods_doc},
+    {"study_figures", study_figures, METH_VARARGS, study_figures_doc},
     {NULL, NULL, 0, NULL},
 };

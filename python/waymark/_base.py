@@ -6,7 +6,7 @@ import inspect
 import os
 import tempfile
 import warnings
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
@@ -52,11 +52,19 @@ class Estimator:
     schema_: Schema
     result_: Result
 
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...  # settings, by the names of the constructor's arguments
+
     # ---- parameters ----
 
     @classmethod
     def _param_names(cls) -> list[str]:
         return [n for n in inspect.signature(cls.__init__).parameters if n != "self"]
+
+    def _keep(self, given: dict[str, Any]) -> None:
+        """The arguments of the constructor, as they were given: attributes of the same names."""
+        for name in self._param_names():
+            setattr(self, name, given[name])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings, by name."""

@@ -48,23 +48,7 @@ class EnergyModel(Estimator):
                  missing: str = "refuse", on_doubt: str = "ignore", on_reject: str = "warn",
                  time_limit: float | None = None, checkpoint: str | None = None, random_state: Any = 1,
                  n_jobs: int | None = None, verbose: bool | Callable[..., Any] | None = None):
-        self.noise = noise
-        self.model = model
-        self.bridges = bridges
-        self.spacing = spacing
-        self.iterations = iterations
-        self.head_iterations = head_iterations
-        self.noise_iterations = noise_iterations
-        self.discrete = discrete
-        self.held_out = held_out
-        self.missing = missing
-        self.on_doubt = on_doubt
-        self.on_reject = on_reject
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any = None) -> EnergyModel:
         """From rows: an array, a DataFrame, or the name of a file. y is not looked at."""

@@ -42,23 +42,7 @@ class Embedding(Estimator):
                  held_out: float = 0.2, missing: str = "refuse", on_doubt: str = "warn", on_reject: str = "raise",
                  time_limit: float | None = None, checkpoint: str | None = None, random_state: Any = 1,
                  n_jobs: int | None = None, verbose: bool | Callable[..., Any] | None = None):
-        self.features = features
-        self.bridges = bridges
-        self.objective = objective
-        self.iterations = iterations
-        self.batch = batch
-        self.lr = lr
-        self.width = width
-        self.blocks = blocks
-        self.held_out = held_out
-        self.missing = missing
-        self.on_doubt = on_doubt
-        self.on_reject = on_reject
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep(locals())
 
     @property
     def mi_(self) -> Estimate:

@@ -32,23 +32,7 @@ class MutualInformation(StudyEstimator):
                  on_reject: str = "raise", time_limit: float | None = None, checkpoint: str | None = None,
                  random_state: Any = 1, n_jobs: int | None = None,
                  verbose: bool | Callable[..., Any] | None = None):
-        self.model = model
-        self.bridges = bridges
-        self.spacing = spacing
-        self.objective = objective
-        self.folds = folds
-        self.ensemble = ensemble
-        self.iterations = iterations
-        self.gaussianise = gaussianise
-        self.compare = compare
-        self.missing = missing
-        self.on_doubt = on_doubt
-        self.on_reject = on_reject
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep(locals())
 
     @property
     def mi_(self) -> Estimate:
@@ -69,7 +53,7 @@ class MutualInformation(StudyEstimator):
         if self.compare:
             info["compare"] = core.mi_methods(joint, schema_text(self.schema_), dim_u, self.gaussianise,
                                               seed_of(self.random_state), watch, threads_of(self.n_jobs))
-        self.result_ = Result("mi", info, self.get_params())
+        self.result_ = Result("mi", info, self.get_params(), self._figures())
         self._give_verdict(self.on_doubt, self.on_reject)
         return self
 

@@ -23,18 +23,6 @@ class StudyEstimator(Estimator):
     """What ratios and mutual information share: a study, and log-ratios at points."""
 
     _save = staticmethod(core.ratio_save)
-    model: str | list[str]
-    bridges: int | str
-    spacing: str
-    objective: str
-    folds: int
-    ensemble: int
-    iterations: int | None
-    missing: str
-    time_limit: float | None
-    checkpoint: str | None
-    random_state: Any
-    n_jobs: int | None
 
     def _open(self, path: str) -> None:
         self._model = core.ratio_load(path)
@@ -53,6 +41,10 @@ class StudyEstimator(Estimator):
         finally:
             watch.close()
         return core.study_info(self._model)
+
+    def _figures(self) -> Callable[[str], None]:
+        model, schema = self._model, schema_text(self.schema_)
+        return lambda folder: core.study_figures(model, schema, folder)
 
     def _log_ratio(self, x: np.ndarray) -> np.ndarray:
         out = np.empty(x.shape[0])
@@ -104,21 +96,7 @@ class DensityRatio(StudyEstimator):
                  missing: str = "refuse", on_doubt: str = "warn", on_reject: str = "raise",
                  time_limit: float | None = None, checkpoint: str | None = None, random_state: Any = 1,
                  n_jobs: int | None = None, verbose: bool | Callable[..., Any] | None = None):
-        self.model = model
-        self.bridges = bridges
-        self.spacing = spacing
-        self.objective = objective
-        self.folds = folds
-        self.ensemble = ensemble
-        self.iterations = iterations
-        self.missing = missing
-        self.on_doubt = on_doubt
-        self.on_reject = on_reject
-        self.time_limit = time_limit
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._keep(locals())
 
     def fit(self, p: Any, q: Any, p_weight: Any = None, q_weight: Any = None) -> DensityRatio:
         """From a sample of p, the numerator, and one of q: arrays, DataFrames, or names of files."""
@@ -127,7 +105,7 @@ class DensityRatio(StudyEstimator):
         self._note_columns(schema)
         info = self._study(tables[0], tables[1], watch, (p_weight, q_weight))
         self.log_ratios_p_, self.log_ratios_q_ = self._held_out(0), self._held_out(1)
-        self.result_ = Result("ratio", info, self.get_params())
+        self.result_ = Result("ratio", info, self.get_params(), self._figures())
         self._give_verdict(self.on_doubt, self.on_reject)
         return self
 

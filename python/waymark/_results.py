@@ -7,7 +7,7 @@ import json
 import math
 import os
 import tempfile
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 
 class Estimate(NamedTuple):
@@ -61,9 +61,13 @@ def finite(x: Any) -> Any:
 class Result:
     """What was found. Every key of `to_dict()` is an attribute too: `result.kl_pq`, `result.model`."""
 
-    def __init__(self, command: str, info: dict[str, Any], settings: dict[str, Any]):
-        self._command, self._settings = command, settings
+    def __init__(self, command: str, info: dict[str, Any], settings: dict[str, Any],
+                 draw: Callable[[str], None] | None = None):
+        self._command, self._settings, self._draw = command, settings, draw
         self._info: dict[str, Any] = {k: Estimate(*v) if k in ESTIMATES and isinstance(v, tuple) else v for k, v in info.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_draw": None}  # figures need the model itself
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -108,7 +112,8 @@ class Result:
         return finite(out)
 
     def report(self, path: str | os.PathLike) -> None:
-        """One self-contained HTML page, as the command makes it."""
+        """One self-contained HTML page, as the command makes it, with its figures where gnuplot is installed; after a
+        pickle without them."""
         from ._core import core
 
         with tempfile.TemporaryDirectory() as folder:
@@ -116,6 +121,8 @@ class Result:
                                   ("summary", self.to_dict())):
                 with open(os.path.join(folder, name + ".json"), "w", encoding="utf-8") as f:
                     json.dump(content, f, default=str)
+            if self._draw:
+                self._draw(os.path.join(folder, "figures"))
             core.report(folder, os.fspath(path))
 
     # ---- for people ----

@@ -98,9 +98,8 @@ static void add_row(wm_summary *summary, const gaussian_job *j, const gaussian_o
                WM_REAL("lr", j->adam.lr));
     }
     for (int64_t k = 0; !o->diverged && j->method != GAUSSIAN_SINGLE && k < j->bridges; k++) {
-        wm_summary *b = wm_summary_row(row, "bridges_kl");
-
-        WM_PUT(b, WM_INTEGER("k", k), WM_REAL("estimate", o->bridge[k].mean_log_ratio),
+        WM_PUT(wm_summary_row(row, "bridges_kl"), WM_INTEGER("k", k),
+               WM_REAL("estimate", o->bridge[k].mean_log_ratio),
                WM_REAL("truth", gaussian_true_kl(j, k)), WM_REAL("loss", o->bridge[k].loss),
                WM_REAL("accuracy", o->bridge[k].accuracy));
     }

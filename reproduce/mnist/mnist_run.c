@@ -150,37 +150,48 @@ static mnist_job study_job(const preset *p, int64_t bridges, bool x_space)
     return j;
 }
 
-/* The table's nine rows, or those whose noise and method are named: "copula", "copula-tre"; and
- * "sensitivity", the telescope on copula noise with 5 to 30 bridges, in both spaces. */
-static int list_jobs(const preset *p, const char *only, mnist_job *jobs)
-{
-    int n = 0;
-
-    for (int noise = WM_NOISE_GAUSSIAN; noise <= WM_NOISE_FLOW; noise++)
-        for (int method = MNIST_NOISE; method <= MNIST_TRE; method++) {
-            const mnist_job j = job_of(p, (wm_ebm_noise)noise, (mnist_method)method);
-            char name[64];
-
-            snprintf(name, sizeof name, "%s-%s", mnist_noise_names[j.fit.noise],
-                     mnist_method_names[j.method]);
-            if (!only || strstr(only, name) ||
-                (strstr(only, mnist_noise_names[j.fit.noise]) &&
-                 !strchr(strstr(only, mnist_noise_names[j.fit.noise]), '-')))
-                jobs[n++] = j;
-        }
-    if (only && strstr(only, "sensitivity"))
-        for (int space = 0; space < 2; space++)
-            for (int64_t m = 5; m <= 30; m += m == 20 ? 10 : 5)
-                jobs[n++] = study_job(p, m, space == 1);
-    return n;
-}
-
 static void job_name(const mnist_job *j, const preset *p, char name[64])
 {
     snprintf(name, 64, "%s-%s", mnist_noise_names[j->fit.noise], mnist_method_names[j->method]);
     if (j->method == MNIST_TRE && (j->fit.bridges != p->bridges[j->fit.noise] || j->fit.x_space))
         snprintf(name + strlen(name), 32, "-%" PRId64 "%s", j->fit.bridges,
                  j->fit.x_space ? "-x" : "");
+}
+
+/* The table's nine rows, or those whose noise and method are named: "copula", "copula-tre"; and
+ * "sensitivity", the telescope on copula noise with 5 to 30 bridges, in both spaces. */
+static wm_status list_jobs(const preset *p, const char *only, mnist_job *jobs, int *n,
+                           wm_error *err)
+{
+    mnist_job all[MAX_JOBS];
+    reproduce_names names[MAX_JOBS] = {0};
+    bool wanted[MAX_JOBS];
+    int n_all = 0, n_table;
+    wm_status st;
+
+    for (int noise = WM_NOISE_GAUSSIAN; noise <= WM_NOISE_FLOW; noise++)
+        for (int method = MNIST_NOISE; method <= MNIST_TRE; method++, n_all++) {
+            all[n_all] = job_of(p, (wm_ebm_noise)noise, (mnist_method)method);
+            snprintf(names[n_all].row, sizeof names->row, "%s-%s", mnist_noise_names[noise],
+                     mnist_method_names[method]);
+            snprintf(names[n_all].first, sizeof names->first, "%s", mnist_noise_names[noise]);
+        }
+    n_table = n_all;
+    for (int space = 0; space < 2; space++)
+        for (int64_t m = 5; m <= 30; m += m == 20 ? 10 : 5) {
+            snprintf(names[n_all].row, sizeof names->row, "sensitivity");
+            all[n_all++] = study_job(p, m, space == 1);
+        }
+    if ((st = reproduce_choose(wanted, names, n_all, only,
+                               "gaussian, copula, flow, each alone or with -noise, -nce or -tre, "
+                               "and sensitivity are known",
+                               err)))
+        return st;
+    *n = 0;
+    for (int i = 0; i < (only ? n_all : n_table); i++)
+        if (wanted[i])
+            jobs[(*n)++] = all[i];
+    return WM_OK;
 }
 
 /* ---- data ---- */
@@ -228,9 +239,8 @@ static wm_status draw_images(mnist_data *d, uint64_t seed, wm_error *err)
 
     if (st)
         return st;
-    pixels = calloc((size_t)ALL * DIM, 1);
-    if (!pixels) {
-        st = WM_FAIL(err, WM_ENOMEM, "images");
+    if (!(pixels = calloc((size_t)ALL * DIM, 1))) {
+        st = WM_ENOMEM;
         goto done;
     }
     /* Drawings go round fastest: every character is in each part. */
@@ -271,9 +281,7 @@ static void free_data(mnist_data *d)
 
 static void add_row(wm_summary *s, const mnist_job *j, const mnist_outcome *o)
 {
-    wm_summary *row = wm_summary_row(s, "rows");
-
-    WM_PUT(row, WM_TEXT("noise", mnist_noise_names[j->fit.noise]),
+    WM_PUT(wm_summary_row(s, "rows"), WM_TEXT("noise", mnist_noise_names[j->fit.noise]),
            WM_TEXT("method", mnist_method_names[j->method]),
            WM_INTEGER("bridges", j->method == MNIST_NOISE ? 0 : j->fit.bridges),
            WM_TEXT("space", j->fit.x_space ? "x" : "z"), WM_REAL("direct", o->direct),
@@ -396,13 +404,8 @@ wm_status reproduce_mnist(reproduce_result *out, const reproduce_settings *setti
 
     if (!chosen)
         return WM_EINVAL;
-    n = list_jobs(chosen, settings->only, jobs);
-    if (!n)
-        return WM_FAIL(err, WM_EINVAL,
-                       "--only '%.60s': gaussian, copula, flow, each alone or with -noise, "
-                       "-nce or -tre, and sensitivity are known",
-                       settings->only);
-    if ((st = open_data(&data, chosen, settings, err)) ||
+    if ((st = list_jobs(chosen, settings->only, jobs, &n, err)) ||
+        (st = open_data(&data, chosen, settings, err)) ||
         (st = run_jobs(jobs, outcomes, n, chosen, &data, settings, err)))
         goto done;
     wm_summary_text(out->summary, "data", data.name);

@@ -9,18 +9,31 @@
 #include "waymark/probe.h"
 
 typedef enum omniglot_method { OMNIGLOT_TRE, OMNIGLOT_SINGLE, OMNIGLOT_INFONCE } omniglot_method;
-enum { OMNIGLOT_METHODS = 3, OMNIGLOT_MAX_CELLS = 9 };
+enum { OMNIGLOT_METHODS = 3, OMNIGLOT_SIDES = 3, OMNIGLOT_MAX_CELLS = 9, OMNIGLOT_CITED = 4 };
+
+/* Sizes of the experiment. */
+typedef struct omniglot_preset {
+    int sides;                           /* 1 x 1, 2 x 2, ... up to this */
+    const char *network[OMNIGLOT_SIDES]; /* of g and f_k, for each side */
+    int64_t pairs, infonce_pairs;        /* of a step */
+    int64_t batch; /* not 0: waymark samples of a step in their stead, as the paper counts */
+    int64_t iterations[OMNIGLOT_SIDES],
+        baseline_iterations[OMNIGLOT_SIDES]; /* of the telescope, of the others */
+    double lr, warmup, clip, average;        /* warmup: share of the steps */
+    int64_t valid, calibration, test, probe_train, probe_passes;
+    int64_t passes;             /* of the calibrating pairs: fewer bridges have more partners */
+    int64_t drawings, held_out; /* drawings: of our own glyphs; 0: 20 */
+    const int64_t *sizes;       /* of their alphabets, (9); NULL: those of Omniglot */
+    double mi_limit[OMNIGLOT_SIDES],
+        probe_limit; /* of the checks: relative error, share of errors */
+} omniglot_preset;
 
 typedef struct omniglot_job {
+    const omniglot_preset *size;
     omniglot_method method;
-    int64_t side;        /* the grid is side x side characters, d = side^2 */
-    const char *network; /* of g and f_k */
+    int64_t side; /* the grid is side x side characters, d = side^2 */
     wm_adam_opts adam;
-    int64_t valid, test; /* pairs that choose the step, and that estimate the information */
-    int64_t calibration, partners; /* pairs that calibrate the bridges, and others to each */
-    int64_t probe_train;  /* representations that the probes are fitted to; `test` judge them */
-    int64_t probe_passes; /* iterations of L-BFGS at most */
-    int64_t held_out;     /* drawings of each character that training never sees */
+    int64_t partners; /* others to each pair that calibrates the bridges */
 } omniglot_job;
 
 typedef struct omniglot_outcome {
@@ -44,5 +57,18 @@ extern const char *const omniglot_method_names[]; /* "tre", "single", "infonce" 
 WM_MUST_CHECK wm_status omniglot_run(omniglot_outcome *out, const omniglot_job *job,
                                      const wm_alphabets *alphabets, const char *name,
                                      const reproduce_settings *settings, wm_error *err);
+
+/* Test accuracy of linear probes for d = 1, 4, 9 in Ozair et al. 2019, as the paper cites them. */
+typedef struct omniglot_others {
+    const char *name;
+    double accuracy[OMNIGLOT_SIDES];
+} omniglot_others;
+extern const omniglot_others omniglot_cited[OMNIGLOT_CITED];
+
+/* Left: mutual information against d, with the truth and the most that InfoNCE can say; right: how
+ * well linear probes read the characters, of seen and of unseen drawings, beside the cited numbers.
+ * note says what these are of. The figure is the result's. */
+void omniglot_figure(reproduce_result *out, const omniglot_job *jobs,
+                     const omniglot_outcome *outcomes, int n, const char *note);
 
 #endif

@@ -1,5 +1,5 @@
 /* omniglot_figure.c - mutual information and accuracy of the probes against d (paper, figure 4). */
-#include "omniglot_figure.h"
+#include "omniglot.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -29,9 +29,9 @@ static wm_status fit(wm_embed **out, double *seconds, const omniglot_job *job,
     wm_embed_opts_init(&o);
     o.objective = job->method == OMNIGLOT_INFONCE ? WM_EMBED_INFONCE : WM_EMBED_LOGISTIC;
     o.bridges = job->method == OMNIGLOT_TRE ? WM_AUTO : 1; /* not set: one for each cell */
-    o.network = job->network;
+    o.network = job->size->network[job->side - 1];
     o.adam = job->adam;
-    o.valid = job->valid;
+    o.valid = job->size->valid;
     o.control = s->control;
     o.control.on_eval = wm_metrics_eval;
     o.control.ctx = &metrics;
@@ -65,11 +65,9 @@ static wm_status represent(const wm_embed *e, const wm_grid_pairs *pairs, wm_spl
     float *u = malloc(sizeof *u * (size_t)(DRAWN_AT_ONCE * pixels));
     uint8_t *z = malloc((size_t)(DRAWN_AT_ONCE * cells));
     wm_embed_info info;
-    wm_status st = WM_OK;
+    wm_status st = u && z ? WM_OK : WM_ENOMEM;
 
     wm_embed_get_info(e, &info);
-    if (!u || !z)
-        st = WM_FAIL(err, WM_ENOMEM, "%d grids", DRAWN_AT_ONCE);
     for (int64_t at = 0; !st && at < n; at += DRAWN_AT_ONCE) {
         const int64_t take = n - at < DRAWN_AT_ONCE ? n - at : DRAWN_AT_ONCE;
 
@@ -94,7 +92,7 @@ static wm_status draw_pairs(wm_pair_rows *out, float *owned[2], const wm_grid_pa
         owned[side] = malloc(sizeof *owned[side] * (size_t)(n * pixels));
     *out = (wm_pair_rows){.n = n, .dim_u = pixels, .dim_v = pixels, .u = owned[0], .v = owned[1]};
     if (!owned[0] || !owned[1])
-        return WM_FAIL(err, WM_ENOMEM, "%lld pairs of grids", (long long)n);
+        return WM_ENOMEM;
     return wm_grid_pairs_draw(pairs, split, first, n, owned[0], owned[1], NULL, err);
 }
 
@@ -107,14 +105,14 @@ static wm_status judge_information(omniglot_outcome *out, const wm_embed *e,
     wm_pair_rows test, held_out;
     wm_status st;
 
-    if ((st = draw_pairs(&test, owned[0], pairs, WM_SPLIT_TEST, 0, job->test, err)) ||
+    if ((st = draw_pairs(&test, owned[0], pairs, WM_SPLIT_TEST, 0, job->size->test, err)) ||
         (st = wm_embed_mi(e, &test, &out->mi_scores, NULL, err)))
         goto done;
     out->mi = out->mi_scores;
     if (job->method == OMNIGLOT_INFONCE)
         goto done;
-    if (!(st = draw_pairs(&held_out, owned[1], pairs, WM_SPLIT_VALID, 2 * job->valid,
-                          job->calibration, err)))
+    if (!(st = draw_pairs(&held_out, owned[1], pairs, WM_SPLIT_VALID, 2 * job->size->valid,
+                          job->size->calibration, err)))
         st = wm_embed_mi_calibrated(e, &held_out, job->partners, &test, s->control.sink, &out->mi,
                                     err);
 done:
@@ -128,34 +126,34 @@ static wm_status judge_probes(omniglot_outcome *out, const wm_embed *e, const wm
                               const reproduce_settings *s, wm_error *err)
 {
     const int64_t cells = wm_grid_pairs_cells(pairs), features = out->info.features;
-    const int64_t most = job->probe_train > job->test ? job->probe_train : job->test;
+    const int64_t most =
+        job->size->probe_train > job->size->test ? job->size->probe_train : job->size->test;
     float *g = malloc(sizeof *g * (size_t)(most * features));
     int32_t *labels = malloc(sizeof *labels * (size_t)(most * cells));
     int64_t classes[OMNIGLOT_MAX_CELLS];
     wm_share each[OMNIGLOT_MAX_CELLS];
     wm_probe *probe = NULL;
     wm_probe_opts o;
-    wm_status st = WM_OK;
+    wm_status st = WM_ENOMEM;
 
     wm_probe_opts_init(&o);
-    o.iterations = job->probe_passes;
+    o.iterations = job->size->probe_passes;
     o.control = s->control;
     for (int64_t c = 0; c < cells; c++)
         classes[c] = wm_alphabets_size(alphabets, c);
-    if (!g || !labels)
-        st = WM_FAIL(err, WM_ENOMEM, "%lld representations", (long long)most);
-    if (st || (st = represent(e, pairs, WM_SPLIT_TRAIN, job->probe_train, g, labels, err)) ||
-        (st = wm_probe_fit(&probe, job->probe_train, features, g, cells, labels, classes, &o,
+    if (!g || !labels ||
+        (st = represent(e, pairs, WM_SPLIT_TRAIN, job->size->probe_train, g, labels, err)) ||
+        (st = wm_probe_fit(&probe, job->size->probe_train, features, g, cells, labels, classes, &o,
                            err)) ||
-        (st = represent(e, pairs, WM_SPLIT_TEST, job->test, g, labels, err)) ||
-        (st = wm_probe_score(probe, job->test, g, labels, each, &out->probe, NULL, err)))
+        (st = represent(e, pairs, WM_SPLIT_TEST, job->size->test, g, labels, err)) ||
+        (st = wm_probe_score(probe, job->size->test, g, labels, each, &out->probe, NULL, err)))
         goto done;
     out->worst_cell = 1;
     for (int64_t c = 0; c < cells; c++)
         out->worst_cell = fmin(out->worst_cell, each[c].value);
-    if (job->held_out > 0 &&
-        !(st = represent(e, pairs, WM_SPLIT_UNSEEN, job->test, g, labels, err)))
-        st = wm_probe_score(probe, job->test, g, labels, each, &out->probe_unseen, NULL, err);
+    if (job->size->held_out > 0 &&
+        !(st = represent(e, pairs, WM_SPLIT_UNSEEN, job->size->test, g, labels, err)))
+        st = wm_probe_score(probe, job->size->test, g, labels, each, &out->probe_unseen, NULL, err);
 done:
     wm_probe_free(probe);
     free(labels);
@@ -176,7 +174,7 @@ wm_status omniglot_run(omniglot_outcome *out, const omniglot_job *job,
     *out = (omniglot_outcome){.worst_cell = NAN};
     wm_grid_pairs_opts_init(&grid);
     grid.rows = grid.columns = job->side;
-    grid.held_out = job->held_out;
+    grid.held_out = job->size->held_out;
     grid.seed = s->control.seed;
     if ((st = wm_grid_pairs_new(&pairs, alphabets, &grid, err)) ||
         (st = fit(&e, &out->seconds, job, pairs, name, s, err)))

@@ -7,30 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "omniglot_figure.h"
+#include "omniglot.h"
 
-enum { SIDES = OMNIGLOT_SIDES, MAX_JOBS = SIDES * OMNIGLOT_METHODS };
-
-typedef struct preset {
-    int sides;                    /* 1 x 1, 2 x 2, ... up to this */
-    const char *network[SIDES];   /* of g and f_k, for each side */
-    int64_t pairs, infonce_pairs; /* of a step */
-    int64_t batch; /* not 0: waymark samples of a step in their stead, as the paper counts */
-    int64_t iterations[SIDES], baseline_iterations[SIDES]; /* of the telescope, of the others */
-    double lr, warmup, clip, average;                      /* warmup: share of the steps */
-    int64_t valid, calibration, test, probe_train, probe_passes;
-    int64_t passes;             /* of the calibrating pairs: fewer bridges have more partners */
-    int64_t drawings, held_out; /* drawings: of our own glyphs; 0: 20 */
-    const int64_t *sizes;       /* of their alphabets, (9); NULL: those of Omniglot */
-    double mi_limit[SIDES], probe_limit; /* of the checks: relative error, share of errors */
-} preset;
+enum { MAX_JOBS = OMNIGLOT_SIDES * OMNIGLOT_METHODS };
 
 /* Of each cell; what was tried is in docs/omniglot.md. */
 #define LAPTOP_CELL "stem 5/3 16, 16 down, 32 down, 64, max, dense 32"
 
 static const int64_t small_alphabets[OMNIGLOT_MAX_CELLS] = {3, 3, 2, 2, 2, 2, 2, 2, 2};
 
-static const preset presets[REPRODUCE_PRESETS] = {
+static const omniglot_preset presets[REPRODUCE_PRESETS] = {
     [REPRODUCE_SMOKE] =
         REPRODUCE_PRESET(.sides = 2,
                          .network = {"stem 5/3 8, 8 down, dense 16",
@@ -62,25 +48,18 @@ static const preset presets[REPRODUCE_PRESETS] = {
 
 /* ---- the rows ---- */
 
-static omniglot_job job_of(const preset *p, omniglot_method method, int64_t side)
+static omniglot_job job_of(const omniglot_preset *p, omniglot_method method, int64_t side)
 {
     const int64_t waymarks = method == OMNIGLOT_TRE ? side * side + 1 : 2;
     const int64_t pairs = method == OMNIGLOT_INFONCE ? p->infonce_pairs : p->pairs;
-
     const int64_t iterations =
         method == OMNIGLOT_TRE ? p->iterations[side - 1] : p->baseline_iterations[side - 1];
     omniglot_job j = {
+        .size = p,
         .method = method,
         .side = side,
-        .network = p->network[side - 1],
         .adam = WM_ADAM(iterations, p->batch ? p->batch : pairs * waymarks, p->lr, p->average),
-        .valid = p->valid,
-        .calibration = p->calibration,
-        .partners = p->passes / (waymarks - 1),
-        .test = p->test,
-        .probe_train = p->probe_train,
-        .probe_passes = p->probe_passes,
-        .held_out = p->held_out};
+        .partners = p->passes / (waymarks - 1)};
 
     j.adam.warmup = (int64_t)(p->warmup * (double)iterations);
     j.adam.clip = p->clip;
@@ -92,54 +71,39 @@ static void job_name(const omniglot_job *j, char *name, size_t size)
     snprintf(name, size, "%s-%" PRId64, omniglot_method_names[j->method], j->side * j->side);
 }
 
-/* Whether a word of --only means this row: "tre", "9" or "tre-9". */
-static bool word_means(const char *word, size_t n, const omniglot_job *j)
-{
-    char name[32], dim[24];
-    const char *const forms[] = {omniglot_method_names[j->method], dim, name};
-
-    snprintf(dim, sizeof dim, "%" PRId64, j->side * j->side);
-    job_name(j, name, sizeof name);
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (strlen(forms[i]) == n && strncmp(word, forms[i], n) == 0)
-            return true;
-    return false;
-}
-
-/* All rows, or those that a word of the list means; a word that means none is refused. */
-static wm_status list_jobs(const preset *p, const char *only, omniglot_job *jobs, int *n,
+/* All rows, or those that --only names: "tre", "9" or "tre-9". */
+static wm_status list_jobs(const omniglot_preset *p, const char *only, omniglot_job *jobs, int *n,
                            wm_error *err)
 {
-    bool wanted[MAX_JOBS] = {false};
     omniglot_job all[MAX_JOBS];
+    reproduce_names names[MAX_JOBS] = {0};
+    bool wanted[MAX_JOBS];
+    char known[128];
     int n_all = 0;
+    wm_status st;
 
     for (int side = 1; side <= p->sides; side++)
-        for (int m = 0; m < OMNIGLOT_METHODS; m++)
-            all[n_all++] = job_of(p, (omniglot_method)m, side);
-    for (const char *word = only; word && *word;) {
-        const size_t len = strcspn(word, ",");
-        bool any = false;
-
-        for (int i = 0; i < n_all; i++)
-            if (word_means(word, len, &all[i]))
-                any = wanted[i] = true;
-        if (!any)
-            return WM_FAIL(err, WM_EINVAL,
-                           "--only '%.60s': tre, single and infonce are known, 1 to %d "
-                           "characters that are a square, and both as in tre-4",
-                           only, p->sides * p->sides);
-        word += len + (word[len] == ',');
-    }
+        for (int m = 0; m < OMNIGLOT_METHODS; m++, n_all++) {
+            all[n_all] = job_of(p, (omniglot_method)m, side);
+            job_name(&all[n_all], names[n_all].row, sizeof names[n_all].row);
+            snprintf(names[n_all].first, 32, "%s", omniglot_method_names[m]);
+            snprintf(names[n_all].second, 32, "%d", side * side);
+        }
+    snprintf(known, sizeof known,
+             "tre, single and infonce are known, 1 to %d characters that are a square, and both as "
+             "in tre-4",
+             p->sides * p->sides);
+    if ((st = reproduce_choose(wanted, names, n_all, only, known, err)))
+        return st;
     *n = 0;
     for (int i = 0; i < n_all; i++)
-        if (!only || wanted[i])
+        if (wanted[i])
             jobs[(*n)++] = all[i];
-    return *n ? WM_OK : WM_FAIL(err, WM_EINVAL, "--only names no row");
+    return WM_OK;
 }
 
-static wm_status open_alphabets(wm_alphabets **out, const preset *p, const reproduce_settings *s,
-                                wm_error *err)
+static wm_status open_alphabets(wm_alphabets **out, const omniglot_preset *p,
+                                const reproduce_settings *s, wm_error *err)
 {
     if (s->data)
         return wm_alphabets_open(out, s->data, "background", err);
@@ -169,9 +133,9 @@ static void add_row(wm_summary *s, const omniglot_job *j, const omniglot_outcome
            WM_REAL("most", j->method == OMNIGLOT_INFONCE ? log((double)o->info.batch_pairs) : NAN),
            WM_INTEGER("bridges", o->info.bridges), WM_INTEGER("parameters", o->info.parameters),
            WM_INTEGER("batch", j->adam.batch), WM_INTEGER("steps", o->info.steps),
-           WM_INTEGER("best_step", o->info.best_step), WM_TEXT("network", j->network),
-           WM_REAL("seconds", o->seconds), WM_REAL("seconds_judging", o->seconds_judging),
-           WM_BOOL("finished", o->info.finished));
+           WM_INTEGER("best_step", o->info.best_step),
+           WM_TEXT("network", j->size->network[j->side - 1]), WM_REAL("seconds", o->seconds),
+           WM_REAL("seconds_judging", o->seconds_judging), WM_BOOL("finished", o->info.finished));
 }
 
 /* note: what is said of the accuracies of others. */
@@ -208,7 +172,7 @@ static wm_text_table *make_table(const omniglot_job *jobs, const omniglot_outcom
 }
 
 /* The telescope must find the information, and its representation must hold the characters. */
-static void add_checks(reproduce_result *out, const preset *p, const omniglot_job *jobs,
+static void add_checks(reproduce_result *out, const omniglot_preset *p, const omniglot_job *jobs,
                        const omniglot_outcome *o, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -235,7 +199,7 @@ wm_status reproduce_omniglot(reproduce_result *out, const reproduce_settings *se
     omniglot_job jobs[MAX_JOBS];
     omniglot_outcome outcomes[MAX_JOBS];
     wm_alphabets *alphabets = NULL;
-    const preset *p = reproduce_preset_of(presets, sizeof *presets, settings, err);
+    const omniglot_preset *p = reproduce_preset_of(presets, sizeof *presets, settings, err);
     int n;
     wm_status st;
 

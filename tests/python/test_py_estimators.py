@@ -79,7 +79,10 @@ class Ratio(unittest.TestCase):
             path = os.path.join(folder, "page.html")
             result.report(path)
             with open(path, encoding="utf-8") as f:
-                self.assertIn(f"{result.kl_pq.value:.2f}", f.read())
+                page = f.read()
+            self.assertIn(f"{result.kl_pq.value:.2f}", page)
+            self.assertIn("Log-ratios at rows that no fit has seen", page)  # a figure, or its numbers
+            pickle.loads(pickle.dumps(result)).report(path)  # has no model any more, so no figures
         with self.assertRaisesRegex(AttributeError, "no 'nonsense'"):
             result.nonsense
 

@@ -4,31 +4,36 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "commands/estimate.h"
+#include "base/alloc.h"
+#include "base/order.h"
+#include "waymark/study.h"
 
 enum { BINS = 60, TAIL_POINTS = 120, MAP = 61, LINE = 201, TOP_COLUMNS = 20 };
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
+/* What is drawn, and in which unit. */
+typedef struct drawing {
+    const wm_study *study;
+    wm_study_info info;
+    const wm_data *p, *q;    /* for maps; p may be NULL, and q is with pairs */
+    const wm_schema *schema; /* or NULL */
+    const char *unit;
+    double per_nat;
+} drawing;
 
-    return (x > y) - (x < y);
-}
-
-/* Log-ratios at the rows of p (0) or q (1) in rising order, (*n), for free(); NULL: no memory. */
-static double *sorted_log_ratios(const wm_study *study, int side, int64_t *n)
+/* Log-ratios at the rows of p (0) or q (1) in rising order, (*n), for wmi_free(). */
+static wm_status sorted_log_ratios(double **out, const wm_study *study, int side, int64_t *n,
+                                   wm_error *err)
 {
     const double *x = wm_study_log_ratios(study, side, n);
-    double *sorted = malloc((size_t)*n * sizeof *sorted);
+    wm_status st = wmi_alloc(out, *n, sizeof **out, "figure", err);
 
-    if (sorted) {
-        memcpy(sorted, x, (size_t)*n * sizeof *x);
-        qsort(sorted, (size_t)*n, sizeof *sorted, ascending);
+    if (!st) {
+        memcpy(*out, x, (size_t)*n * sizeof *x);
+        wmi_sort_f64(*out, *n);
     }
-    return sorted;
+    return st;
 }
 
 static wm_panel *panel_of(wm_figure *f, const char *title, const char *x, const char *y)
@@ -39,16 +44,9 @@ static wm_panel *panel_of(wm_figure *f, const char *title, const char *x, const 
     return panel;
 }
 
-/* Puts a finished figure into the folder. */
-static wm_status put(const cli_call *call, wm_figure *f, wm_error *err)
+static wm_figure *draw_bridges(const drawing *d)
 {
-    return wm_run_folder_figure(call->run, f, call->sink, err);
-}
-
-static wm_status draw_bridges(const cli_call *call, const wm_study *study,
-                              const wm_study_info *info, wm_error *err)
-{
-    const int64_t m = info->bridges;
+    const int64_t m = d->info.bridges;
     double k[WM_ALPHAS_MAX], loss[WM_ALPHAS_MAX], accuracy[WM_ALPHAS_MAX];
     wm_figure *f = wm_figure_new("bridges", "How hard each bridge is");
     wm_panel *panel;
@@ -56,7 +54,7 @@ static wm_status draw_bridges(const cli_call *call, const wm_study *study,
     for (int64_t i = 0; i < m; i++) {
         wm_bridge b;
 
-        wm_study_get_bridge(study, i, &b);
+        wm_study_get_bridge(d->study, i, &b);
         k[i] = (double)i;
         loss[i] = b.loss;
         accuracy[i] = b.accuracy;
@@ -72,22 +70,21 @@ static wm_status draw_bridges(const cli_call *call, const wm_study *study,
     wm_panel_x_range(panel, -0.6, (double)m - 0.4);
     wm_panel_y_line(panel, 0.5, "chance");
     WM_PLOT(panel, m, k, accuracy, "accuracy", .mark = WM_MARK_LINE_POINTS);
-    return put(call, f, err);
+    return f;
 }
 
-static wm_status draw_grid(const cli_call *call, const wm_study *study, const wm_study_info *info,
-                           wm_error *err)
+static wm_figure *draw_grid(const drawing *d)
 {
-    const int64_t m = info->bridges;
+    const int64_t m = d->info.bridges;
     wm_figure *f = wm_figure_new("grid", "Mean log-ratio of each bridge at each waymark");
     wm_panel *panel = panel_of(f, NULL, "waymark (0: p)", "bridge");
 
     wm_panel_y_range(panel, (double)m - 0.5, -0.5);
     wm_panel_heat_map(panel,
                       WM_WITH(wm_heat_map, .name = "nats", .nx = m + 1, .ny = m, .x_to = (double)m,
-                              .y_to = (double)(m - 1), .z = wm_study_bridge_means(study),
+                              .y_to = (double)(m - 1), .z = wm_study_bridge_means(d->study),
                               .scale = WM_COLOURS_DIVERGING, .labels = m <= 12, .digits = 1));
-    return put(call, f, err);
+    return f;
 }
 
 /* Shares of x (n) in BINS bins from lo to hi. */
@@ -101,54 +98,53 @@ static void histogram(int64_t n, const double *x, double lo, double hi, double *
     }
 }
 
-static wm_status draw_histograms(const cli_call *call, const wm_study *study, wm_error *err)
+static wm_status draw_histograms(wm_figure **out, const drawing *d, wm_error *err)
 {
-    const double unit = units_per_nat(call);
     double centre[BINS], share[2][BINS], lo = INFINITY, hi = -INFINITY;
     char label[48];
     wm_panel *panel;
-    wm_figure *f;
+    wm_status st;
 
     for (int t = 0; t < 2; t++) { /* all but the outermost thousandth */
         int64_t n;
-        double *sorted = sorted_log_ratios(study, t, &n);
+        double *sorted;
 
-        if (!sorted)
-            return WM_ENOMEM;
+        if ((st = sorted_log_ratios(&sorted, d->study, t, &n, err)))
+            return st;
         lo = fmin(lo, sorted[n / 1000]);
         hi = fmax(hi, sorted[n - 1 - n / 1000]);
-        free(sorted);
+        wmi_free(sorted);
     }
     if (!(hi > lo))
         hi = lo + 1;
     for (int t = 0; t < 2; t++) {
         int64_t n;
-        const double *x = wm_study_log_ratios(study, t, &n);
+        const double *x = wm_study_log_ratios(d->study, t, &n);
 
         histogram(n, x, lo, hi, share[t]);
     }
     for (int b = 0; b < BINS; b++)
-        centre[b] = (lo + (hi - lo) * (b + 0.5) / BINS) * unit;
-    snprintf(label, sizeof label, "log p/q (%s)", units_name(call));
-    f = wm_figure_new("histograms", "Log-ratios at rows that no fit has seen");
-    panel = panel_of(f, NULL, label, "share of rows");
+        centre[b] = (lo + (hi - lo) * (b + 0.5) / BINS) * d->per_nat;
+    snprintf(label, sizeof label, "log p/q (%s)", d->unit);
+    *out = wm_figure_new("histograms", "Log-ratios at rows that no fit has seen");
+    panel = panel_of(*out, NULL, label, "share of rows");
     WM_PLOT(panel, BINS, centre, share[0], "rows of p", .mark = WM_MARK_FILLED_STEPS);
     WM_PLOT(panel, BINS, centre, share[1], "rows of q", .mark = WM_MARK_FILLED_STEPS);
-    return put(call, f, err);
+    return WM_OK;
 }
 
 /* How many weights p/q of rows of q are larger than w, in units of their mean: logarithmic. */
-static wm_status draw_weights(const cli_call *call, const wm_study *study,
-                              const wm_study_info *info, wm_error *err)
+static wm_status draw_weights(wm_figure **out, const drawing *d, wm_error *err)
 {
+    const wm_study_info *info = &d->info;
     int64_t n;
-    double *sorted = sorted_log_ratios(study, 1, &n), x[TAIL_POINTS], y[TAIL_POINTS];
+    double *sorted, x[TAIL_POINTS], y[TAIL_POINTS];
     char title[128];
     wm_panel *panel;
-    wm_figure *f;
+    wm_status st;
 
-    if (!sorted)
-        return WM_ENOMEM;
+    if ((st = sorted_log_ratios(&sorted, d->study, 1, &n, err)))
+        return st;
     /* From the median to the largest, evenly in log share. */
     for (int i = 0; i < TAIL_POINTS; i++) {
         const double share = 0.5 * pow(2 / (double)n, (double)i / (TAIL_POINTS - 1));
@@ -157,30 +153,28 @@ static wm_status draw_weights(const cli_call *call, const wm_study *study,
         x[i] = (sorted[at < 0 ? 0 : at >= n ? n - 1 : at] - info->under_q.log_mean) / log(10);
         y[i] = share;
     }
-    free(sorted);
+    wmi_free(sorted);
     snprintf(title, sizeof title, "Weights of rows of q: effective sample size %.0f of %" PRId64,
              info->under_q.ess, n);
-    f = wm_figure_new("weights", title);
-    panel = wm_figure_panel(f, NULL);
+    *out = wm_figure_new("weights", title);
+    panel = wm_figure_panel(*out, NULL);
     wm_panel_axes(panel, "log10 of the weight, mean 1", "share of rows with a larger one",
                   WM_LOG_Y);
     WM_PLOT(panel, TAIL_POINTS, x, y, "tail", .mark = WM_MARK_LINE);
-    return put(call, f, err);
+    return WM_OK;
 }
 
-static wm_status draw_waymarks(const cli_call *call, const wm_study_info *info, wm_error *err)
+static wm_figure *draw_waymarks(const wm_study_info *info)
 {
     double k[WM_ALPHAS_MAX];
     wm_figure *f;
 
-    if (!info->linear_columns)
-        return WM_OK;
     for (int64_t i = 0; i <= info->bridges; i++)
         k[i] = (double)i;
     f = wm_figure_new("waymarks", "Where the waymarks are");
     WM_PLOT(panel_of(f, NULL, "waymark (0: p)", "alpha"), info->bridges + 1, k, info->alphas.alpha,
             "alpha", .mark = WM_MARK_LINE_POINTS);
-    return put(call, f, err);
+    return f;
 }
 
 /* ---- columns ---- */
@@ -198,27 +192,24 @@ static int by_size(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static wm_status draw_columns(const cli_call *call, const wm_study *study,
-                              const wm_study_info *info, const wm_schema *schema, wm_error *err)
+static wm_status draw_columns(wm_figure **out, const drawing *d, wm_error *err)
 {
-    const double *c = wm_study_contributions(study);
-    const int64_t shown = info->dim < TOP_COLUMNS ? info->dim : TOP_COLUMNS;
+    const double *c = wm_study_contributions(d->study);
+    const int64_t dim = d->info.dim, shown = dim < TOP_COLUMNS ? dim : TOP_COLUMNS;
     double x[TOP_COLUMNS], y[TOP_COLUMNS];
     char names[TOP_COLUMNS][40], title[80];
     const char *labels[TOP_COLUMNS];
     contribution *all;
     wm_panel *panel;
-    wm_figure *f;
+    wm_status st;
 
-    if (!c)
-        return WM_OK;
-    if (!(all = malloc((size_t)info->dim * sizeof *all)))
-        return WM_ENOMEM;
-    for (int64_t j = 0; j < info->dim; j++)
-        all[j] = (contribution){c[j] * units_per_nat(call), j};
-    qsort(all, (size_t)info->dim, sizeof *all, by_size);
+    if ((st = wmi_alloc(&all, dim, sizeof *all, "figure", err)))
+        return st;
+    for (int64_t j = 0; j < dim; j++)
+        all[j] = (contribution){c[j] * d->per_nat, j};
+    qsort(all, (size_t)dim, sizeof *all, by_size);
     for (int64_t i = 0; i < shown; i++) {
-        const char *name = schema ? wm_schema_name(schema, all[i].column) : NULL;
+        const char *name = d->schema ? wm_schema_name(d->schema, all[i].column) : NULL;
 
         x[i] = all[i].value;
         y[i] = (double)i;
@@ -228,21 +219,21 @@ static wm_status draw_columns(const cli_call *call, const wm_study *study,
             snprintf(names[i], sizeof names[i], "column %" PRId64, all[i].column + 1);
         labels[i] = names[i];
     }
-    free(all);
-    snprintf(title, sizeof title, "What goes when a column is taken from q (%s)", units_name(call));
-    f = wm_figure_new("columns", title);
-    panel = panel_of(f, NULL, units_name(call), NULL);
+    wmi_free(all);
+    snprintf(title, sizeof title, "What goes when a column is taken from q (%s)", d->unit);
+    *out = wm_figure_new("columns", title);
+    panel = panel_of(*out, NULL, d->unit, NULL);
     wm_panel_y_ticks(panel, y, labels, shown);
     WM_PLOT(panel, shown, x, y, "contribution", .mark = WM_MARK_LEVEL_BARS);
-    return put(call, f, err);
+    return WM_OK;
 }
 
 /* ---- maps ---- */
 
 /* Range of a column of both tables, a little wider. */
-static void column_range(const wm_data *p, const wm_data *q, int64_t j, double *lo, double *hi)
+static void column_range(const drawing *d, int64_t j, double *lo, double *hi)
 {
-    const wm_data *const both[] = {p, q};
+    const wm_data *const both[] = {d->p, d->q};
 
     *lo = INFINITY;
     *hi = -INFINITY;
@@ -259,87 +250,105 @@ static void column_range(const wm_data *p, const wm_data *q, int64_t j, double *
     *hi += wide;
 }
 
-static wm_status draw_line(const cli_call *call, const wm_study *study, const wm_data *p,
-                           const wm_data *q, wm_error *err)
+static wm_status draw_line(wm_figure **out, const drawing *d, wm_error *err)
 {
     double lo, hi, x[LINE], y[LINE];
     char label[48];
     wm_data *points = NULL;
     wm_panel *panel;
-    wm_figure *f;
     wm_status st;
 
-    column_range(p, q, 0, &lo, &hi);
+    column_range(d, 0, &lo, &hi);
     for (int i = 0; i < LINE; i++)
         x[i] = lo + (hi - lo) * i / (LINE - 1);
     if ((st = wm_data_new(&points, LINE, 1, x, err)) ||
-        (st = wm_ratio_log(wm_study_ratio(study), points, y, err)))
+        (st = wm_ratio_log(wm_study_ratio(d->study), points, y, err)))
         goto done;
     for (int i = 0; i < LINE; i++)
-        y[i] *= units_per_nat(call);
-    snprintf(label, sizeof label, "log p/q (%s)", units_name(call));
-    f = wm_figure_new("map", "The ratio as a function of the column");
-    panel = panel_of(f, NULL, "x", label);
+        y[i] *= d->per_nat;
+    snprintf(label, sizeof label, "log p/q (%s)", d->unit);
+    *out = wm_figure_new("map", "The ratio as a function of the column");
+    panel = panel_of(*out, NULL, "x", label);
     wm_panel_y_line(panel, 0, "p = q");
     WM_PLOT(panel, LINE, x, y, "log p/q", .mark = WM_MARK_LINE);
-    st = put(call, f, err);
 done:
     wm_data_free(points);
     return st;
 }
 
-static wm_status draw_plane(const cli_call *call, const wm_study *study, const wm_data *p,
-                            const wm_data *q, wm_error *err)
+static wm_status draw_plane(wm_figure **out, const drawing *d, wm_error *err)
 {
     static const double zero[] = {0};
-    double lo[2], hi[2], *z = malloc(MAP * MAP * sizeof *z);
+    double lo[2], hi[2], *z = NULL;
     wm_data *points = NULL;
-    wm_figure *f;
-    wm_status st = WM_ENOMEM;
+    wm_status st;
 
     for (int j = 0; j < 2; j++)
-        column_range(p, q, j, &lo[j], &hi[j]);
-    if (!z || (st = wm_data_new(&points, MAP * MAP, 2, NULL, err)))
+        column_range(d, j, &lo[j], &hi[j]);
+    if ((st = wmi_alloc(&z, (int64_t)MAP * MAP, sizeof *z, "figure", err)) ||
+        (st = wm_data_new(&points, MAP * MAP, 2, NULL, err)))
         goto done;
     for (int i = 0; i < MAP * MAP; i++) {
         wm_data_rows_mut(points)[2 * i] = lo[0] + (hi[0] - lo[0]) * (i % MAP) / (MAP - 1);
         wm_data_rows_mut(points)[2 * i + 1] = lo[1] + (hi[1] - lo[1]) * (i / MAP) / (MAP - 1);
     }
-    if ((st = wm_ratio_log(wm_study_ratio(study), points, z, err)))
+    if ((st = wm_ratio_log(wm_study_ratio(d->study), points, z, err)))
         goto done;
     for (int i = 0; i < MAP * MAP; i++)
-        z[i] *= units_per_nat(call);
-    f = wm_figure_new("map", "The ratio as a function of the two columns");
-    wm_panel_heat_map(panel_of(f, NULL, "column 1", "column 2"),
+        z[i] *= d->per_nat;
+    *out = wm_figure_new("map", "The ratio as a function of the two columns");
+    wm_panel_heat_map(panel_of(*out, NULL, "column 1", "column 2"),
                       WM_WITH(wm_heat_map, .name = "log p/q", .nx = MAP, .ny = MAP, .x_from = lo[0],
                               .x_to = hi[0], .y_from = lo[1], .y_to = hi[1], .z = z,
                               .scale = WM_COLOURS_DIVERGING, .contours = zero, .n_contours = 1));
-    st = put(call, f, err);
 done:
     wm_data_free(points);
-    free(z);
+    wmi_free(z);
     return st;
 }
 
-wm_status study_figures(const cli_call *call, const wm_study *study, const wm_data *p,
-                        const wm_data *q, const wm_schema *schema, wm_error *err)
+static wm_status draw_all(wm_figure **out, int *n, const drawing *d, wm_error *err)
 {
-    bool numbers = true;
-    wm_study_info info;
+    bool numbers = d->p != NULL;
     wm_status st;
 
-    if (!call->run)
-        return WM_OK;
-    wm_study_get_info(study, &info);
-    if ((st = draw_bridges(call, study, &info, err)) ||
-        (info.bridges > 1 && (st = draw_grid(call, study, &info, err))) ||
-        (st = draw_histograms(call, study, err)) || (st = draw_weights(call, study, &info, err)) ||
-        (st = draw_waymarks(call, &info, err)) ||
-        (st = draw_columns(call, study, &info, schema, err)))
+    out[(*n)++] = draw_bridges(d);
+    if (d->info.bridges > 1)
+        out[(*n)++] = draw_grid(d);
+    if ((st = draw_histograms(&out[(*n)++], d, err)) || (st = draw_weights(&out[(*n)++], d, err)))
         return st;
-    for (int64_t j = 0; schema && j < info.dim; j++)
-        numbers = numbers && wm_schema_kind(schema, j) != WM_KIND_CATEGORICAL;
-    if (numbers && info.dim == 1)
-        return draw_line(call, study, p, q, err);
-    return numbers && info.dim == 2 ? draw_plane(call, study, p, q, err) : WM_OK;
+    if (d->info.linear_columns)
+        out[(*n)++] = draw_waymarks(&d->info);
+    if (wm_study_contributions(d->study) && (st = draw_columns(&out[(*n)++], d, err)))
+        return st;
+    for (int64_t j = 0; d->schema && j < d->info.dim; j++)
+        numbers = numbers && wm_schema_kind(d->schema, j) != WM_KIND_CATEGORICAL;
+    if (!numbers || d->info.dim > 2)
+        return WM_OK;
+    return d->info.dim == 1 ? draw_line(&out[(*n)++], d, err) : draw_plane(&out[(*n)++], d, err);
+}
+
+wm_status wm_study_draw(wm_figure *out[WM_STUDY_FIGURES], const wm_study *s, const wm_data *p,
+                        const wm_data *q, const wm_schema *schema, bool bits, wm_error *err)
+{
+    drawing d = {.study = s,
+                 .p = p,
+                 .q = q,
+                 .schema = schema,
+                 .unit = bits ? "bits" : "nats",
+                 .per_nat = bits ? 1 / log(2) : 1};
+    wm_status st;
+    int n = 0;
+
+    memset(out, 0, WM_STUDY_FIGURES * sizeof *out);
+    wm_study_get_info(s, &d.info);
+    st = draw_all(out, &n, &d, err);
+    for (int i = 0; i < n && !st; i++)
+        if (!out[i])
+            st = wmi_fail(err, WM_ENOMEM, "out of memory: figure");
+    for (int i = 0; i < n && st; i++) {
+        wm_figure_free(out[i]);
+        out[i] = NULL;
+    }
+    return st;
 }
