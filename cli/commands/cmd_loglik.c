@@ -221,7 +221,7 @@ static wm_status run(cli_call *call, wm_error *err)
     if (!isfinite(r.phi.value))
         wm_say(call->sink, WM_LOG_WARN,
                "rows that the model gives no density: their mean log-likelihood is not finite");
-    if ((st = walk_all(&r, e, &info, data, call, err)))
+    if ((st = ebm_blame(walk_all(&r, e, &info, data, call, err), call->args[0], err)))
         goto done;
     add_summary(call, &r, &info);
     if (cli_shows_tables(call))

@@ -249,7 +249,7 @@ static wm_status run(cli_call *call, wm_error *err)
     walk->draws = (o->n + walk->chains - 1) / walk->chains;
     if (walk->steps < info.bridges)
         walk->steps = info.bridges;
-    if ((st = wm_ebm_sample(&d, &diagnosis, e, walk, err)))
+    if ((st = ebm_blame(wm_ebm_sample(&d, &diagnosis, e, walk, err), call->args[0], err)))
         goto done;
     if (info.levels > 0)
         top = info.levels - 1;

@@ -51,6 +51,16 @@ wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err)
     return wm_ebm_load(out, path, err);
 }
 
+wm_status ebm_blame(wm_status st, const char *given, wm_error *err)
+{
+    char path[CLI_PATH_SIZE];
+    const wm_error why = *err;
+
+    if (st != WM_EDIVERGED || cli_model_path(path, given, "ebm DATA", NULL))
+        return st;
+    return WM_FAIL(err, st, "%.100s: this model gives no numbers here: %.140s", path, why.text);
+}
+
 double ebm_bits(const wm_ebm_info *info, double loglik)
 {
     return -loglik / ((double)info->dim * log(2));

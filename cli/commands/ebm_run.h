@@ -15,6 +15,10 @@ WM_MUST_CHECK wm_status ebm_open_schema(wm_schema **out, const wm_ebm *e, wm_err
 /* The model of a run folder, or a model file. */
 WM_MUST_CHECK wm_status ebm_open(wm_ebm **out, const char *given, wm_error *err);
 
+/* Whether chains, or rows, of a model that was opened got numbers; where they did not
+ * (WM_EDIVERGED), the model is named, since it is what is to be doubted. */
+WM_MUST_CHECK wm_status ebm_blame(wm_status st, const char *given, wm_error *err);
+
 /* With a run folder and a model of two columns of numbers, figures/density: log phi over the range
  * of rows x (n, 2), and up to 400 of them, which are called name (ebm_figure.c). The summary comes
  * before it.

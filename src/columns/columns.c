@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "data/formats/model_file.h"
 
 void wm_columns_free(wm_columns *c)
 {
@@ -204,7 +205,6 @@ void wmi_columns_file_close(wmi_columns_file *file)
 wm_status wmi_columns_read(wm_columns **out, const wmi_safetensors *f, int side, const char *path,
                            wm_error *err)
 {
-    const char *schema = wmi_safetensors_meta(f, schema_keys[side]);
     char kinds[WMI_ENCODER_NAME];
     wm_columns *c = NULL;
     wm_status st;
@@ -216,7 +216,7 @@ wm_status wmi_columns_read(wm_columns **out, const wmi_safetensors *f, int side,
     if ((st = wmi_alloc(&c, 1, sizeof *c, "columns", err)) ||
         (st = wmi_encoder_read(&c->encoder, f, prefixes[side], path, side ? " of v" : " of u",
                                err)) ||
-        (schema && (st = keep_schema(c, schema, err)))) {
+        (st = wmi_meta_schema(f, path, schema_keys[side], c->encoder.raw, &c->schema, err))) {
         wm_columns_free(c);
         return st;
     }

@@ -1,6 +1,8 @@
 /* ebm_file.c - a wm_ebm as a safetensors file: parameters by name, and as metadata what is needed
  * to rebuild the networks. */
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -228,8 +230,7 @@ static wm_status read_steps(wmi_transform *t, const wmi_safetensors *f, const ch
 static wm_status read_settings(wm_ebm *e, const wmi_safetensors *f, const char *path, wm_error *err)
 {
     const char *model = wmi_safetensors_meta(f, "model"),
-               *network = wmi_safetensors_meta(f, "network"),
-               *schema = wmi_safetensors_meta(f, "schema");
+               *network = wmi_safetensors_meta(f, "network");
     double levels, logit, bound;
     setting s[N_SETTINGS];
     wm_ebm_opts o;
@@ -270,16 +271,18 @@ static wm_status read_settings(wm_ebm *e, const wmi_safetensors *f, const char *
     e->alphas.bridges = s[BRIDGES].value;
     if (o.height > 0 && o.height * o.width * o.channels != e->info.dim)
         return wmi_fail(err, WM_EFORMAT, "%s: an image of %" PRId64 " columns", path, e->info.dim);
-    if ((schema && (st = wmi_alloc_text(&e->schema, schema, "schema", err))) ||
-        (st = wmi_transform_new(&e->transform, levels, logit, e->info.dim, err)) ||
-        (st = read_steps(&e->transform, f, path, err)) || (st = wmi_ebm_open(e, &o, err)))
+    if ((st = wmi_transform_new(&e->transform, levels, logit, e->info.dim, err)) ||
+        (st = read_steps(&e->transform, f, path, err)) ||
+        (st = wmi_meta_schema(f, path, "schema", e->transform.raw, &e->schema, err)) ||
+        (st = wmi_ebm_open(e, &o, err)))
         return st;
     e->noise.bound = bound;
     return WM_OK;
 }
 
-static wm_status read_tensors(wm_ebm *e, const wmi_safetensors *f, wm_error *err)
+static wm_status read_tensors(wm_ebm *e, const wmi_safetensors *f, const char *path, wm_error *err)
 {
+    static const char *const finite[] = {"alphas", "shift", "scale", "knots", "filter", NULL};
     wmi_st_tensor t[N_OWN];
     packed own = {0};
     int n;
@@ -291,9 +294,19 @@ static wm_status read_tensors(wm_ebm *e, const wmi_safetensors *f, wm_error *err
     n = own_tensors(e, &own, t);
     for (int i = 0; !st && i < n; i++)
         st = wmi_tensor_read(f, &t[i], (void *)t[i].data, err);
+    if (!st)
+        st = wmi_tensors_finite(f, finite, err);
+    for (int64_t j = 0; !st && j < e->info.dim; j++)
+        if (!(e->transform.scale[j] > 0))
+            st = wmi_fail(err, WM_EFORMAT, "%s: scale[%" PRId64 "] is %g", path, j,
+                          e->transform.scale[j]);
     if (!st && !(st = wmi_params_read(f, e->noise_params, WMI_ST_F64, e->noise_theta, err)) &&
         !(st = wmi_params_read(f, e->params, WMI_ST_F32, e->theta, err)))
         unpack(e, &own);
+    for (int64_t i = 0; !st && i < wmi_params_count(e->noise_params); i++)
+        if (fabs(e->noise_theta[i]) > (double)FLT_MAX) /* programs run in float too */
+            st = wmi_fail(err, WM_EFORMAT, "%s: a parameter of the noise is %g", path,
+                          e->noise_theta[i]);
     wmi_free(own.bridges);
     return st;
 }
@@ -309,7 +322,7 @@ wm_status wm_ebm_load(wm_ebm **out, const char *path, wm_error *err)
     if ((st = wmi_safetensors_open(&f, path, err)))
         return st;
     if ((st = wmi_alloc(&e, 1, sizeof *e, "model", err)) || (st = read_settings(e, f, path, err)) ||
-        (st = read_tensors(e, f, err)))
+        (st = read_tensors(e, f, path, err)))
         goto done;
     *out = e;
     e = NULL;

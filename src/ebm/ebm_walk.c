@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/opts.h"
 #include "base/rng.h"
 #include "data/formats/safetensors.h"
@@ -91,6 +92,20 @@ static wm_status load(const keeper *k, bool *found, wm_error *err)
 done:
     wmi_safetensors_close(f);
     return st;
+}
+
+/* What the file holds for these settings into the chains; the file is named where it cannot be. */
+static wm_status go_on(const keeper *k, wm_anneal *anneal, wm_sampler *sampler, bool *found,
+                       wm_error *err)
+{
+    wm_error why = {0};
+    wm_status st = load(k, found, err);
+
+    if (st || !*found)
+        return st;
+    st = anneal ? wm_anneal_import(anneal, k->state, k->size, &why)
+                : wm_sampler_import(sampler, k->state, k->size, &why);
+    return st ? wmi_fail(err, st, "%s: %.180s", wmi_path_tail(k->path), why.text) : WM_OK;
 }
 
 /* ---- results ---- */
@@ -237,8 +252,7 @@ static wm_status go(walker *w, const wm_ebm *e, const wm_ebm_walk *o, wm_anneal_
     w->keep.size = wm_anneal_state_size(w->anneal);
     if (o->control.checkpoint) {
         if ((st = wmi_alloc(&w->keep.state, w->keep.size, sizeof *w->keep.state, "state", err)) ||
-            (o->control.resume && (st = load(&w->keep, &found, err))) ||
-            (found && (st = wm_anneal_import(w->anneal, w->keep.state, w->keep.size, err))))
+            (o->control.resume && (st = go_on(&w->keep, w->anneal, NULL, &found, err))))
             goto done;
         if (found)
             wm_say(o->control.sink, WM_LOG_INFO, "chains go on from %s", o->control.checkpoint);
@@ -455,8 +469,7 @@ static wm_status sample_from(wm_sampler **out, wmi_ebm_path *path, const wm_anne
         wmi_free(keep->state);
         keep->state = NULL;
         if ((st = wmi_alloc(&keep->state, keep->size, sizeof *keep->state, "state", err)) ||
-            (o->control.resume && (st = load(keep, &found, err))) ||
-            (found && (st = wm_sampler_import(*out, keep->state, keep->size, err))))
+            (o->control.resume && (st = go_on(keep, NULL, *out, &found, err))))
             return st;
     }
     return wm_sampler_run(*out, err);

@@ -208,13 +208,6 @@ done:
     return st;
 }
 
-static wm_status read_schema(wm_ratio *r, const wmi_safetensors *f, wm_error *err)
-{
-    const char *text = wmi_safetensors_meta(f, "schema");
-
-    return text ? wmi_alloc_text(&r->schema, text, "schema", err) : WM_OK;
-}
-
 /* How many components there are, the tensors say. */
 static wm_status read_components(wm_ratio *r, const wmi_safetensors *f, const char *path,
                                  wm_error *err)
@@ -289,7 +282,7 @@ static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char
     r->seed = (uint64_t)seed;
     if ((st = read_components(r, f, path, err)))
         return st;
-    return read_schema(r, f, err);
+    return wmi_meta_schema(f, path, "schema", r->encoder.raw, &r->schema, err);
 }
 
 static wm_status read_encoder(wm_ratio *r, const wmi_safetensors *f, const char *path,
@@ -313,6 +306,7 @@ static wm_status read_encoder(wm_ratio *r, const wmi_safetensors *f, const char 
 
 static wm_status read_tensors(wm_ratio *r, const wmi_safetensors *f, wm_error *err)
 {
+    static const char *const finite[] = {"alphas", "mix", "knots", NULL};
     packed own = {0};
     wmi_st_tensor t[N_OWN];
     double *file = NULL;
@@ -321,7 +315,8 @@ static wm_status read_tensors(wm_ratio *r, const wmi_safetensors *f, wm_error *e
 
     if ((st = new_packed(&own, r, err)) ||
         (st = wmi_alloc(&file, r->members * wmi_params_count(r->params), sizeof *file, "parameters",
-                        err)))
+                        err)) ||
+        (st = wmi_tensors_finite(f, finite, err)))
         goto done;
     n_own = own_tensors(r, &own, NULL, t);
     for (int i = 0; !st && i < n_own; i++)

@@ -8,6 +8,8 @@
 
 #define MAGIC 7382001 /* changes with the layout */
 
+static const double MOST_COUNTED = 9e15; /* whole numbers are exact up to there */
+
 /* What must be the same where a state goes to. */
 enum { HEADER = 15 };
 
@@ -98,11 +100,21 @@ wm_status wm_anneal_import(wm_anneal *a, const double *state, int64_t size, wm_e
                         "state of annealing: %" PRId64 " numbers, expected %" PRId64, size,
                         wm_anneal_state_size(a));
     record(&t, a);
-    for (int64_t c = 0; c < a->result.chains; c++)
+    for (int64_t c = 0; c < a->result.chains; c++) {
         if (a->result.done[c] < 0 || a->result.done[c] > a->result.steps)
             return wmi_fail(
                 err, WM_EINVAL,
                 "state of annealing: chain %" PRId64 " is at a step that it does not have", c);
+        for (int64_t j = 0; j < a->result.dim && !a->course[c].failed; j++)
+            if (!isfinite(a->result.x[c * a->result.dim + j]) || isnan(a->result.log_w[c]))
+                return wmi_fail(
+                    err, WM_EINVAL,
+                    "state of annealing: chain %" PRId64 " is nowhere, or has no weight", c);
+    }
+    for (int64_t i = 0; i < 3 * a->result.chains * a->m; i++)
+        if (!(a->sums[i] >= 0 && a->sums[i] <= MOST_COUNTED))
+            return wmi_fail(err, WM_EINVAL,
+                            "state of annealing: transitions add up to %g in a place", a->sums[i]);
     if (a->has_table)
         for (int64_t k = 0; k <= a->m; k++)
             if (!(a->result.table[k] > 0))

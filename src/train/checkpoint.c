@@ -2,10 +2,11 @@
  * so that every bit of a double survives. */
 #include "train/checkpoint.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/file.h"
-#include "data/formats/safetensors.h"
+#include "data/formats/model_file.h"
 
 enum { N_COUNTS = 6, N_REALS = 3 };
 
@@ -41,6 +42,25 @@ wm_status wmi_checkpoint_save(const char *path, const wmi_train_state *s, const 
     return wmi_safetensors_write(path, t, n, meta, 2, err);
 }
 
+/* Whether a run could have been in this state: else the next steps would say so in stranger words.
+ */
+static wm_status check_state(const wmi_safetensors *file, const char *path, const int64_t *counts,
+                             wm_error *err)
+{
+    static const char *const finite[] = {"theta", "best", "adam_m", "adam_v", "average", NULL};
+    const wmi_st_tensor *v = wmi_safetensors_find(file, "adam_v");
+    wm_status st = wmi_tensors_finite(file, finite, err);
+
+    for (int64_t i = 0; !st && i < v->dim[0]; i++)
+        if (((const float *)v->data)[i] < 0)
+            st = wmi_fail(err, WM_EFORMAT, "%s: adam_v[%" PRId64 "] is %g", path, i,
+                          (double)((const float *)v->data)[i]);
+    for (int i = 0; !st && i < N_COUNTS; i++)
+        if (counts[i] < 0)
+            st = wmi_fail(err, WM_EFORMAT, "%s: counts[%d] is %" PRId64, path, i, counts[i]);
+    return st;
+}
+
 wm_status wmi_checkpoint_load(const char *path, wmi_train_state *s, const char *settings,
                               bool *found, wm_error *err)
 {
@@ -72,6 +92,8 @@ wm_status wmi_checkpoint_load(const char *path, wmi_train_state *s, const char *
         if ((st = wmi_safetensors_need(&in[i], file, t[i].name, t[i].dtype, t[i].rank, t[i].dim,
                                        err)))
             goto done;
+    if ((st = check_state(file, path, in[0]->data, err)))
+        goto done;
     for (int64_t i = 0; i < n; i++) {
         size_t bytes = wmi_st_dtype_size(t[i].dtype);
 

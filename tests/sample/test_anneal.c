@@ -369,7 +369,7 @@ static void a_run_that_was_interrupted_gives_the_same_bits(void **state)
         whole = annealed(&path, 10, start, f, &o);
         all = s.l.calls;
         for (int64_t at = 1; at < all; at += 1 + all / 19) {
-            int64_t size;
+            int64_t size, refused = 0;
             double *tape;
 
             s = (stopping){.l = make_ladder(), .stop_at = at};
@@ -391,6 +391,21 @@ static void a_run_that_was_interrupted_gives_the_same_bits(void **state)
             tape[1] = 17;
             assert_int_equal(wm_anneal_import(b, tape, size, &err), WM_EINVAL);
             assert_non_null(strstr(err.text, "dim is 17, here 5"));
+            tape[1] = 5;
+            for (int64_t i = size - 20; i < size;
+                 i++) { /* no number can do harm; places that count refuse it */
+                const double was = tape[i];
+
+                tape[i] = -1e300;
+                refused += wm_anneal_import(b, tape, size, &err) != WM_OK;
+                tape[i] = was;
+            }
+            assert_true(refused > 0);
+            assert_ok(wm_anneal_import(b, tape, size, &err), err);
+            tape[15 + 1 + 4 + 1 + 10] =
+                -1e300; /* the first sum: after header, table, evaluations and weights */
+            assert_int_equal(wm_anneal_import(b, tape, size, &err), WM_EINVAL);
+            assert_non_null(strstr(err.text, "transitions add up to -1e+300"));
             free(tape);
             wm_anneal_free(a);
             wm_anneal_free(b);

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "waymark/read.h"
+
 static wm_status wrong(const char *path, const char *key, const char *text, wm_error *err)
 {
     return wmi_fail(err, WM_EFORMAT, "%s: metadata '%s' is %s%.60s%s", path, key, text ? "'" : "",
@@ -69,6 +72,38 @@ wm_status wmi_meta_format(const wmi_safetensors *f, const char *path, const char
                         path, version ? version : "?", format, want);
     return wmi_fail(err, WM_EFORMAT, "%s: format is '%.40s', not '%s': this is no model of `%.*s`",
                     path, format ? format : "not given", want, (int)name - 1, want);
+}
+
+wm_status wmi_meta_schema(const wmi_safetensors *f, const char *path, const char *key, int64_t dim,
+                          char **out, wm_error *err)
+{
+    const char *text = wmi_safetensors_meta(f, key);
+    wm_schema *schema = NULL;
+    wm_error why = {0};
+    wm_status st;
+
+    *out = NULL;
+    if (!text)
+        return WM_OK;
+    if ((st = wm_schema_parse(&schema, text, &why)))
+        return wmi_fail(err, st, "%s: metadata '%s': %.160s", path, key, why.text);
+    if (wm_schema_dim(schema) != dim)
+        st = wmi_fail(err, WM_EFORMAT,
+                      "%s: metadata '%s' is of %" PRId64 " columns, the model of %" PRId64, path,
+                      key, wm_schema_dim(schema), dim);
+    else
+        st = wmi_alloc_text(out, text, "schema", err);
+    wm_schema_free(schema);
+    return st;
+}
+
+wm_status wmi_tensors_finite(const wmi_safetensors *f, const char *const *names, wm_error *err)
+{
+    wm_status st = WM_OK;
+
+    for (int i = 0; !st && names[i]; i++)
+        st = wmi_safetensors_finite(f, names[i], err);
+    return st;
 }
 
 wm_status wmi_tensor_read(const wmi_safetensors *f, const wmi_st_tensor *like, void *to,

@@ -22,6 +22,14 @@ WM_MUST_CHECK wm_status wmi_meta_word(const wmi_safetensors *f, const char *path
 WM_MUST_CHECK wm_status wmi_meta_format(const wmi_safetensors *f, const char *path,
                                         const char *want, wm_error *err);
 
+/* A copy of the schema of `dim` columns under key; *out is NULL where there is none. */
+WM_MUST_CHECK wm_status wmi_meta_schema(const wmi_safetensors *f, const char *path, const char *key,
+                                        int64_t dim, char **out, wm_error *err);
+
+/* WM_EFORMAT, naming file and tensor, unless the tensors of these names (ending with NULL), where
+ * the file has them, are finite. */
+WM_MUST_CHECK wm_status wmi_tensors_finite(const wmi_safetensors *f, const char *const *names,
+                                           wm_error *err);
 /* Copies the tensor that `like` describes; it must be there with this type and shape. */
 WM_MUST_CHECK wm_status wmi_tensor_read(const wmi_safetensors *f, const wmi_st_tensor *like,
                                         void *to, wm_error *err);
