@@ -34,6 +34,9 @@ static const char *const stage_names[WM_STAGES] = {"noise", "heads", "bridges"};
         REAL(fit.train[N].average, PREFIX "average", "DECAY", 0, 0.999999, AVERAGE_HELP,           \
              .unset = BY_DATA)
 
+/* By wm_objective. */
+static const char *const objectives[] = {"logistic", "nwj", "lsq", "multinomial", "denoise", NULL};
+
 static const opt_row rows[] = {
     HEADING("Data"),
     TEXT(valid, "valid", "FILE", "rows by which the best step is chosen",
@@ -71,7 +74,7 @@ static const opt_row rows[] = {
             "from data to noise; 1 is noise-contrastive estimation",
             .unset = "auto, 10, or as many as a list makes"),
     TEXT(spacing, "spacing", "HOW",
-         "power:P, symmetric:P or list:A,B,...; images leave out the bridge below 0.01"),
+         "power:P, symmetric:P, snr:P or list:A,B,...; images leave out the bridge below 0.01"),
     FLAG(fit.x_space, "x-space",
          "waymarks between data and noise, not between what the noise maps to them"),
     TEXT(model, "model", "TERMS", "quadratic, additive, mlp, resnet, joined by +",
@@ -89,7 +92,8 @@ static const opt_row rows[] = {
     CHOICE(fit.filters, "filters", "WHEN", choice_names,
            "the additive term reads principal components and whitened columns too: auto is for "
            "images"),
-    CHOICE(fit.objective, "objective", "NAME", objective_names, "loss of the bridges"),
+    CHOICE(fit.objective, "objective", "NAME", objectives,
+           "loss of the bridges; denoise: their gradients by regression"),
     CHOICE(fit.spread, "spread", "WHEN", choice_names,
            "every bridge has trajectories of its own, instead of all the same: auto is for "
            "images over Gaussian noise"),

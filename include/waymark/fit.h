@@ -51,6 +51,7 @@ typedef enum wm_objective {
     WM_OBJECTIVE_NWJ,
     WM_OBJECTIVE_LSQ,
     WM_OBJECTIVE_MULTINOMIAL, /**< one softmax over all waymarks */
+    WM_OBJECTIVE_DENOISE, /**< gradients of log-ratios by regression: energy-based models only */
 } wm_objective;
 
 /** The parts of a fit, in this order. Ratios, studies and pairs have the last one alone. */

@@ -33,8 +33,8 @@ typedef struct wm_path {
      *                   weight 0 at every point need not be evaluated
      * @param[out] log_f (n); if it or its gradient is not finite, the chain has a divergence
      * @param[out] grad  (n, dim) of log_f, or NULL where it is not wanted
-     * @param[out] terms (n, bridges) log r_k where any point's w_k > 0, or NULL where not wanted. A
-     *                   term whose weight is 0 at all points may be left as it is
+     * @param[out] terms (n, bridges) log r_k of each point's first k with w_k > 0, or NULL where
+     * not wanted. The others may be left as they are, or NaN
      * @return WM_OK, or a failure that ends the run. */
     wm_status (*eval)(void *ctx, int64_t n, const double *x, const double *weights, double *log_f,
                       double *grad, double *terms, wm_error *err);

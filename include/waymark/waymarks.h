@@ -37,6 +37,8 @@ typedef enum wm_spacing_kind {
     WM_SPACING_SYMMETRIC, /**< (2 k / m)^p / 2 up to the middle, and mirrored: continuous, as in the
                                authors' code; the paper's printed form is not */
     WM_SPACING_LIST,      /**< given values */
+    WM_SPACING_SNR, /**< the log of (1 - alpha^2) / alpha^2, signal over noise, falls evenly from
+                         that of the lowest alpha to -p, the last but one */
 } wm_spacing_kind;
 
 /** How alphas are spaced. Start from wm_spacing_init(); plain data. */
@@ -45,7 +47,7 @@ typedef struct wm_spacing {
     wm_spacing_kind kind; /**< default power */
     double power;         /**< p > 0; default 1 */
     double lowest;   /**< in (0, 1): alphas are 0 and then values whose p-th roots are evenly spaced
-                          from lowest^(1/p) to 1; power only. Default 0: off */
+                          from lowest^(1/p) to 1; power only. Default 0: off; for snr 0.01 */
     bool drop_first; /**< leave out waymark 0, so that the chain starts from slightly perturbed
                          data, alpha[0] = the lowest; default false */
     int64_t n_list;  /**< values in list */
@@ -55,8 +57,8 @@ typedef struct wm_spacing {
 /** Power 1, nothing dropped. Threads: safe. */
 WM_API void wm_spacing_init(wm_spacing *spacing);
 
-/** Read the command line's form `power:P`, `symmetric:P` or `list:a,b,...` into kind, power and
- * list; lowest and drop_first are left as they are.
+/** Read the command line's form `power:P`, `symmetric:P`, `snr:P` or `list:a,b,...` into kind,
+ * power and list; lowest and drop_first are left as they are.
  * @return WM_OK; WM_EINVAL names the word or the value at fault. */
 WM_API WM_MUST_CHECK wm_status wm_spacing_parse(wm_spacing *spacing, const char *text,
                                                 wm_error *err);

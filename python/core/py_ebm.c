@@ -2,7 +2,7 @@
 #include "py_call.h"
 #include "waymark/ebm.h"
 
-static const char *const objectives[] = {"logistic", "nwj", "lsq", "multinomial", NULL};
+static const char *const objectives[] = {"logistic", "nwj", "lsq", "multinomial", "denoise", NULL};
 static const char *const choices[] = {"auto", "no", "yes", NULL};   /* by wm_choice */
 static const char *const kernels[] = {"nuts", "hmc", "mala", NULL}; /* by wm_kernel */
 #define NOISE_NAME(name, text) text,

@@ -8,6 +8,8 @@
 
 enum { EBM_TERMS = WM_EBM_QUADRATIC | WM_EBM_ADDITIVE | WM_EBM_MLP | WM_EBM_RESNET };
 
+enum { LEVEL_ROWS = 8 }; /* that levels are made of, where they are more: one for 2 of log-SNR */
+
 /* Terms are numbered alike here, in ratio.h and in nn/. */
 _Static_assert(WM_EBM_QUADRATIC == WMI_TERM_QUADRATIC && WM_EBM_ADDITIVE == WMI_TERM_ADDITIVE &&
                    WM_EBM_MLP == WMI_TERM_MLP && WM_EBM_RESNET == WMI_TERM_RESNET,
@@ -81,6 +83,9 @@ static wm_status set_model(wmi_model *net, const wm_ebm_opts *o, int64_t bridges
 {
     wmi_model_init(net, bridges, dim);
     net->terms = wmi_ebm_terms(o);
+    net->levels = o->objective == WM_OBJECTIVE_DENOISE;
+    if (net->levels && bridges > LEVEL_ROWS)
+        net->smooth = LEVEL_ROWS;
     net->quadratic = wmi_head_quadratic(WMI_QUADRATIC_PSD, true);
     net->head = wmi_head_quadratic(WMI_QUADRATIC_PSD, true);
     if (o->bases > 0)
@@ -91,6 +96,7 @@ static wm_status set_model(wmi_model *net, const wm_ebm_opts *o, int64_t bridges
     /* A quadratic head on more features costs more than the network under it. */
     net->mlp.out = net->mlp.width < 128 ? net->mlp.width : 128;
     net->mlp.blocks = o->mlp_blocks >= 0 ? (int)o->mlp_blocks : o->height > 0 ? 1 : 2;
+    net->parts = net->levels;
     if (!(net->terms & WM_EBM_RESNET))
         return WM_OK;
     if (o->height < 1)
@@ -144,6 +150,11 @@ wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)
     if (e->net.terms & WM_EBM_ADDITIVE)
         st = wmi_alloc(&e->knots, wmi_model_columns(&e->net) * (e->net.bases + 4), sizeof *e->knots,
                        "knots", err);
+    if (!st && e->net.smooth &&
+        !(st = wmi_alloc(&e->basis, m * e->net.smooth, sizeof *e->basis, "levels", err))) {
+        wmi_level_basis(m, e->alphas.alpha, e->net.smooth, e->basis);
+        e->net.basis = e->basis;
+    }
     if (!st && e->net.filters)
         st = wmi_alloc(&e->filter, dim * e->net.filters, sizeof *e->filter, "filters", err);
     return st;
@@ -160,6 +171,7 @@ void wm_ebm_free(wm_ebm *e)
     wmi_free(e->noise_theta);
     wmi_free(e->theta);
     wmi_free(e->knots);
+    wmi_free(e->basis);
     wmi_free(e->filter);
     wmi_free(e->bridges);
     wmi_free(e);

@@ -12,7 +12,7 @@ enum { BLOCK = 64 }; /* rows of a program */
 typedef struct scorer {
     wmi_graph *graph;
     wmi_program *program;
-    wmi_node *scores; /* (m, BLOCK) */
+    wmi_node *parts; /* (., BLOCK), which add up to the log-ratio */
     float *x;
 } scorer;
 
@@ -27,9 +27,9 @@ static wm_status open_scorer(scorer *s, const wm_ebm *e, wm_error *err)
         return st;
     in.x = wmi_input(s->graph, "x", 2, x);
     wmi_model_constants(s->graph, &e->net, &in);
-    s->scores = wmi_model_build(s->graph, "", &e->net, &in);
+    s->parts = wmi_model_parts(s->graph, "", &e->net, &in);
     if ((st = wmi_compile(&s->program, s->graph,
-                          &(wmi_compile_opts){.outputs = &s->scores, .n_outputs = 1}, err)))
+                          &(wmi_compile_opts){.outputs = &s->parts, .n_outputs = 1}, err)))
         return st;
     wmi_program_bind(s->program, e->theta, NULL);
     if ((st = wmi_model_fill(s->program, &e->net, e->knots, e->filter, err)) ||
@@ -57,8 +57,8 @@ static wm_status add_bridges(scorer *s, const wm_ebm *e, int64_t n, const double
         s->x[i] = (float)y[i < n * d ? i : i % d];
     if ((st = wmi_program_forward(s->program, err)))
         return st;
-    r = wmi_program_value(s->program, s->scores);
-    for (int64_t k = 0; k < e->info.bridges; k++)
+    r = wmi_program_value(s->program, s->parts);
+    for (int64_t k = 0; k < s->parts->shape.dim[0]; k++)
         for (int64_t i = 0; i < n; i++)
             log_phi[i] += (double)r[k * BLOCK + i];
     return WM_OK;

@@ -47,6 +47,7 @@ enum {
     NOISE_LEVELS,
     NOISE_STEPS,
     FILTERS,
+    LEVELS,
     N_SETTINGS
 };
 
@@ -68,6 +69,7 @@ static void set_settings(setting s[N_SETTINGS], const wm_ebm *e)
         [NOISE_LEVELS] = {"noise_levels", 0, 100, e->noise.levels},
         [NOISE_STEPS] = {"noise_steps", 0, 1000, e->noise.steps},
         [FILTERS] = {"filters", 0, 1, e->filter != NULL},
+        [LEVELS] = {"levels", 0, 1, e->net.levels},
     };
 
     memcpy(s, all, sizeof all);
@@ -247,7 +249,8 @@ static wm_status read_settings(wm_ebm *e, const wmi_safetensors *f, const char *
         (st = wmi_meta_real(f, path, "noise_dropout", &o.noise_dropout, err)))
         return st;
     for (int i = 0; i < N_SETTINGS; i++)
-        if ((st = wmi_meta_count(f, path, s[i].key, s[i].least, s[i].most, &s[i].value, err)))
+        if ((i != LEVELS || wmi_safetensors_meta(f, s[i].key)) && /* older files have bridges */
+            (st = wmi_meta_count(f, path, s[i].key, s[i].least, s[i].most, &s[i].value, err)))
             return st;
     if (!model || wm_ebm_model_parse(&o.model, model, NULL))
         return wmi_fail(err, WM_EFORMAT, "%s: metadata 'model' is '%.60s'", path,
@@ -267,6 +270,7 @@ static wm_status read_settings(wm_ebm *e, const wmi_safetensors *f, const char *
     o.noise_steps = s[NOISE_STEPS].value;
     o.filters = s[FILTERS].value ? WM_CHOICE_YES : WM_CHOICE_NO;
     o.network = network && *network ? network : NULL;
+    o.objective = s[LEVELS].value ? WM_OBJECTIVE_DENOISE : WM_OBJECTIVE_LOGISTIC;
     e->info.dim = s[DIM].value;
     e->alphas.bridges = s[BRIDGES].value;
     if (o.height > 0 && o.height * o.width * o.channels != e->info.dim)
@@ -307,6 +311,12 @@ static wm_status read_tensors(wm_ebm *e, const wmi_safetensors *f, const char *p
         if (fabs(e->noise_theta[i]) > (double)FLT_MAX) /* programs run in float too */
             st = wmi_fail(err, WM_EFORMAT, "%s: a parameter of the noise is %g", path,
                           e->noise_theta[i]);
+    for (int64_t k = 0; !st && e->net.levels && k < e->info.bridges; k++)
+        if (!(e->alphas.alpha[k] > 0 && e->alphas.alpha[k] < 1))
+            st = wmi_fail(err, WM_EFORMAT, "alpha %" PRId64 " of a model of levels is %g", k,
+                          e->alphas.alpha[k]);
+    if (!st && e->basis)
+        wmi_level_basis(e->info.bridges, e->alphas.alpha, e->net.smooth, e->basis);
     wmi_free(own.bridges);
     return st;
 }

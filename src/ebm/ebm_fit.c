@@ -340,10 +340,9 @@ static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params 
                              const wm_chain *chain, float *theta, wm_error *err)
 {
     static const wmi_objective objectives[] = {
-        [WM_OBJECTIVE_LOGISTIC] = WMI_LOGISTIC,
-        [WM_OBJECTIVE_NWJ] = WMI_NWJ,
-        [WM_OBJECTIVE_LSQ] = WMI_LSQ,
-        [WM_OBJECTIVE_MULTINOMIAL] = WMI_MULTINOMIAL,
+        [WM_OBJECTIVE_LOGISTIC] = WMI_LOGISTIC, [WM_OBJECTIVE_NWJ] = WMI_NWJ,
+        [WM_OBJECTIVE_LSQ] = WMI_LSQ,           [WM_OBJECTIVE_MULTINOMIAL] = WMI_MULTINOMIAL,
+        [WM_OBJECTIVE_DENOISE] = WMI_DENOISE,
     };
     const wm_ebm_opts *o = f->opts;
     const wmi_source source = wmi_ebm_bridge_source(&f->rows);
@@ -358,11 +357,11 @@ static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params 
     w.stage = f->stage;
     w.objective = objectives[o->objective];
     w.form = spreads(o) ? WMI_BATCH_SPREAD : WMI_BATCH_COUPLED;
-    w.max_valid_batches = 16;
+    w.max_valid_batches = o->objective == WM_OBJECTIVE_DENOISE ? 10 : 16;
     w.start = theta;
     w.knots = f->e->knots;
     w.filter = f->e->filter;
-    if (info->bridges == 1)
+    if (info->bridges == 1 || o->objective == WM_OBJECTIVE_DENOISE)
         w.saturated = 0; /* one classifier between data and noise saturates: that is the point */
     if ((st = wmi_train(net, params, chain, &source, &w, theta, f->e->bridges, &result, err)))
         return st;
@@ -439,6 +438,13 @@ static wm_status set_alphas(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)
 {
     wm_spacing s = o->spacing;
 
+    if (o->objective == WM_OBJECTIVE_DENOISE) { /* without noise there is nothing to take off */
+        if (s.kind == WM_SPACING_POWER && s.lowest == 0)
+            s.lowest = 0.01;
+        s.drop_first = true;
+        if (s.kind == WM_SPACING_LIST)
+            return wm_spacing_alphas(&e->alphas, &s, 0, err);
+    }
     /* The first bridge of images, from data to data with a little noise, overfits: the paper leaves
      * it out. */
     if (o->height > 0 && o->bridges > 1 && s.kind == WM_SPACING_POWER && s.lowest == 0) {
@@ -580,6 +586,11 @@ static wm_status check_opts(const wm_ebm_opts *o, int64_t dim, wm_error *err)
     if (o->schema && wm_schema_dim(o->schema) != dim)
         return wmi_fail(err, WM_ESHAPE, "the schema has %" PRId64 " columns, the rows %" PRId64,
                         wm_schema_dim(o->schema), dim);
+    if (o->objective == WM_OBJECTIVE_DENOISE && o->x_space)
+        return wmi_about(wmi_fail(err, WM_EINVAL,
+                                  "denoising is for waymarks in the space where the noise is "
+                                  "normal, not between data and noise"),
+                         err, "x-space");
     if (o->bridges < 1)
         return wmi_fail(err, WM_EINVAL, "%" PRId64 " bridges: at least 1 is needed", o->bridges);
     return WM_OK;
@@ -602,7 +613,9 @@ static wm_status fit(wm_ebm **out, const wm_data *data, const wm_data *valid,
     f.rows.seed = opts->control.seed;
     /* A Gaussian's waymarks are the same in both spaces, and so are the two ends of any noise:
      * here they cost no maps but that of the noise's own draws. */
-    f.rows.z_space = !opts->x_space && opts->noise != WM_NOISE_GAUSSIAN && opts->bridges > 1;
+    f.rows.pulls = opts->objective == WM_OBJECTIVE_DENOISE;
+    f.rows.z_space =
+        f.rows.pulls || (!opts->x_space && opts->noise != WM_NOISE_GAUSSIAN && opts->bridges > 1);
     if ((st = set_alphas(e, opts, err)) || (st = name_checkpoints(&f, err)) ||
         (st = cut_rows(&f, data, valid, err)) || (st = keep_schema(e, opts->schema, err)) ||
         (st = fit_transform(&f, err)) ||

@@ -30,6 +30,7 @@ struct wm_ebm {
     wmi_params *params;
     float *theta;  /* of params */
     float *knots;  /* (wmi_model_columns, bases + 4) with an additive term, else NULL */
+    float *basis;  /* (m, net.smooth) of a model of levels, else NULL */
     float *filter; /* (dim, filters): principal components, then whitened columns; or NULL */
 };
 
@@ -47,15 +48,18 @@ typedef struct wmi_row_map {
     wmi_program *program;
     wmi_node *out[2]; /* rows (block, dim), and log-determinant (block) or NULL */
     int64_t block, dim;
-    void *in; /* the program's input */
+    void *in;       /* the program's input */
+    wmi_node *rows; /* that input, of a map to pull by; else NULL */
+    void *pulled;   /* its other input, gradients for y */
     wmi_dtype type;
     void *theta; /* parameters in the program's type */
 } wmi_row_map;
 
 typedef enum wmi_map_kind {
-    WMI_MAP_TO_Z,   /* y -> z, log |det dz/dy| */
-    WMI_MAP_TO_Y,   /* z -> y, log |det dy/dz| */
-    WMI_MAP_DENSITY /* y -> log q as the second output; the first is y */
+    WMI_MAP_TO_Z,    /* y -> z, log |det dz/dy| */
+    WMI_MAP_TO_Y,    /* z -> y, log |det dy/dz| */
+    WMI_MAP_DENSITY, /* y -> log q as the second output; the first is y */
+    WMI_MAP_PULL     /* for wmi_row_map_pull() alone */
 } wmi_map_kind;
 
 WM_MUST_CHECK wm_status wmi_row_map_open(wmi_row_map *map, const wm_ebm *e, wmi_map_kind kind,
@@ -65,6 +69,9 @@ void wmi_row_map_close(wmi_row_map *map);
  * be NULL. */
 WM_MUST_CHECK wm_status wmi_row_map_run(wmi_row_map *map, int64_t n, wmi_dtype rows, const void *in,
                                         void *out, double *second, wm_error *err);
+/* g (n, dim) are gradients for y = F(z) and become those for z, of a map of floats. */
+WM_MUST_CHECK wm_status wmi_row_map_pull(wmi_row_map *map, int64_t n, const float *z, float *g,
+                                         wm_error *err);
 /* What maps are run in where digits count: double, but for a flow, whose convolutions are float. */
 wmi_dtype wmi_ebm_precise(const wm_ebm *e);
 
@@ -76,8 +83,10 @@ typedef struct wmi_ebm_rows {
     uint64_t seed;
     bool z_space;           /* ends are in z */
     wmi_row_map to_z, to_y; /* once the noise is fitted */
-    double *x;              /* (capacity, raw) scratch */
-    double *u, *y;          /* (capacity, dim) scratch */
+    bool pulls;             /* gradients are wanted too, in z-space */
+    wmi_row_map pull;
+    double *x;     /* (capacity, raw) scratch */
+    double *u, *y; /* (capacity, dim) scratch */
     int64_t capacity, *order;
 } wmi_ebm_rows;
 

@@ -3,102 +3,101 @@
  * of two densities, so that Z is the one of phi.
  *
  * Bridges come in from the noise's side. A program for the last few of them costs less than one for
- * all: there are some, for different numbers of bridges, compiled when they are first needed. */
+ * all: there are some, for different numbers of bridges, compiled when they are first needed. Of a
+ * model of levels f_k, sum_k w_k (f_k - f_{k+1}) is a sum over levels with weights w_k - w_{k-1},
+ * of which only two are not 0 on the way: a program for every two neighbours is all that it takes.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "ebm/ebm_impl.h"
 
-enum { MOST_ROWS = 128, N_PARTS = 5 };
+enum {
+    MOST_ROWS = 128,
+    PAIR_ROWS = 16, /* chains are at different levels at the same time */
+    N_SUFFIXES = 5
+};
 
-/* All bridges from `first` on. */
+/* `count` bridges, or levels, from `first` on. */
 typedef struct part {
-    int64_t first, bridges;
-    wmi_model net;
-    wmi_params *params;
-    float *theta;
+    int64_t first, count, rows;
     wmi_graph *graph;
     wmi_program *program;
-    wmi_node *z, *scores; /* (rows, dim), (bridges, rows) */
+    wmi_node *z, *scores; /* (rows, dim), (count, rows) */
     float *z_in, *w_in;   /* the program's inputs */
 } part;
 
 struct wmi_ebm_path {
     const wm_ebm *e;
-    int64_t rows; /* of a program */
-    int n_parts;
-    part parts[N_PARTS]; /* first falls: the noise's side comes first */
+    wmi_params *params; /* of noise and bridges */
+    float *theta;
+    int64_t n_parts;
+    part *parts;     /* suffixes: first falls, the noise's side comes first; levels: neighbours k
+                        and k + 1 for every k, then all */
+    int64_t *chosen; /* (chains) the part of every point of a call */
+    int64_t *row;    /* (chains) the points of one run */
 };
 
-/* Parameters of the bridges from `first` on out of those of all: tables that have a row for every
- * bridge are cut, others are the same. The noise has names of its own. */
-static void cut_theta(part *p, const wm_ebm *e)
+/* Both tables have names of their own. */
+static void fill_theta(wmi_ebm_path *p)
 {
+    const wm_ebm *e = p->e;
+
     for (int64_t i = 0; i < wmi_params_entries(p->params); i++) {
         const wmi_param_entry *to = wmi_params_entry(p->params, i),
-                              *noise = wmi_params_find(e->noise_params, to->name),
-                              *from = wmi_params_find(e->params, to->name);
+                              *noise = wmi_params_find(e->noise_params, to->name);
         const int64_t n = wmi_shape_count(&to->shape);
 
-        if (noise) {
-            for (int64_t j = 0; j < n; j++)
-                p->theta[to->offset + j] = (float)e->noise_theta[noise->offset + j];
-            continue;
-        }
-        const int64_t skip = wmi_shape_count(&from->shape) == n ? 0 : n / p->bridges * p->first;
-
-        memcpy(p->theta + to->offset, e->theta + from->offset + skip, (size_t)n * sizeof *p->theta);
+        if (!noise)
+            memcpy(p->theta + to->offset, e->theta + wmi_params_find(e->params, to->name)->offset,
+                   (size_t)n * sizeof *p->theta);
+        for (int64_t j = 0; noise && j < n; j++)
+            p->theta[to->offset + j] = (float)e->noise_theta[noise->offset + j];
     }
 }
 
-static void build(part *p, const wm_ebm *e, int64_t rows, wmi_node **loss)
+static void build(part *p, const wm_ebm *e, wmi_node **loss)
 {
     wmi_graph *g = p->graph;
-    const int64_t dim = e->info.dim, z[] = {rows, dim}, w[] = {p->bridges, rows};
-    wmi_model_inputs in = {.layout = WMI_ROWS_SHARED};
+    const int64_t z[] = {p->rows, e->info.dim}, w[] = {p->count, p->rows};
+    wmi_model_inputs in = {.layout = WMI_ROWS_SHARED, .first = p->first, .count = p->count};
 
     p->z = wmi_input(g, "z", 2, z);
     in.x = wmi_noise_to_x(g, WMI_EBM_NOISE, &e->noise, p->z, NULL);
-    wmi_model_constants(g, &p->net, &in);
-    p->scores = wmi_model_build(g, "", &p->net, &in);
+    wmi_model_constants(g, &e->net, &in);
+    p->scores = e->net.levels ? wmi_model_levels(g, "", &e->net, &in)
+                              : wmi_model_build(g, "", &e->net, &in);
     *loss = wmi_sum(g, wmi_mul(g, p->scores, wmi_input(g, "w", 2, w)), WMI_ALL_AXES);
 }
 
-static wm_status open_part(part *p, const wm_ebm *e, int64_t rows, wm_error *err)
+static wm_status open_part(part *a, const wmi_ebm_path *p, wm_error *err)
 {
+    const wm_ebm *e = p->e;
     wmi_node *loss;
     void *at;
     wm_status st;
 
-    p->net = e->net;
-    p->net.bridges = p->bridges;
-    if ((st = wmi_params_new(&p->params, err)) ||
-        (st = wmi_noise_declare(p->params, WMI_EBM_NOISE, &e->noise, err)) ||
-        (st = wmi_model_declare(p->params, "", &p->net, err)) ||
-        (st = wmi_alloc(&p->theta, wmi_params_count(p->params), sizeof *p->theta, "parameters",
-                        err)) ||
-        (st = wmi_graph_new(&p->graph, WMI_F32, p->params, err)))
+    if ((st = wmi_graph_new(&a->graph, WMI_F32, p->params, err)))
         return st;
-    cut_theta(p, e);
-    build(p, e, rows, &loss);
-    if ((st = wmi_compile(&p->program, p->graph,
-                          &(wmi_compile_opts){.outputs = &p->scores,
+    build(a, e, &loss);
+    if ((st = wmi_compile(&a->program, a->graph,
+                          &(wmi_compile_opts){.outputs = &a->scores,
                                               .n_outputs = 1,
                                               .loss = loss,
-                                              .grad_inputs = &p->z,
+                                              .grad_inputs = &a->z,
                                               .n_grad_inputs = 1},
                           err)))
         return st;
-    wmi_program_bind(p->program, p->theta, NULL);
-    if ((st = wmi_model_fill(p->program, &p->net, e->knots, e->filter, err)))
+    wmi_program_bind(a->program, p->theta, NULL);
+    if ((st = wmi_model_fill(a->program, &e->net, e->knots, e->filter, err)))
         return st;
-    if ((st = wmi_program_input(p->program, "z", &at, err)))
+    if ((st = wmi_program_input(a->program, "z", &at, err)))
         return st;
-    p->z_in = at;
-    if ((st = wmi_program_input(p->program, "w", &at, err)))
+    a->z_in = at;
+    if ((st = wmi_program_input(a->program, "w", &at, err)))
         return st;
-    p->w_in = at;
+    a->w_in = at;
     return WM_OK;
 }
 
@@ -106,14 +105,31 @@ static void close_part(part *p)
 {
     wmi_program_free(p->program);
     wmi_graph_free(p->graph);
-    wmi_params_free(p->params);
-    wmi_free(p->theta);
-    *p = (part){.first = p->first, .bridges = p->bridges};
+    *p = (part){.first = p->first, .count = p->count, .rows = p->rows};
+}
+
+static void list_parts(wmi_ebm_path *p, int64_t rows)
+{
+    const int64_t m = p->e->info.bridges, few = rows < PAIR_ROWS ? rows : PAIR_ROWS;
+
+    if (p->e->net.levels) {
+        for (int64_t k = 0; k < m; k++)
+            p->parts[p->n_parts++] = (part){.first = k, .count = k + 1 < m ? 2 : 1, .rows = few};
+        p->parts[p->n_parts++] = (part){.first = 0, .count = m, .rows = few};
+        return;
+    }
+    for (int i = 1; i <= N_SUFFIXES; i++) { /* 1/5 of the bridges, 2/5, ... all */
+        const int64_t count = (m * i + N_SUFFIXES - 1) / N_SUFFIXES;
+
+        if (p->n_parts == 0 || count > p->parts[p->n_parts - 1].count)
+            p->parts[p->n_parts++] = (part){.first = m - count, .count = count, .rows = rows};
+    }
 }
 
 wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains, wm_error *err)
 {
-    const int64_t m = e->info.bridges;
+    const int64_t m = e->info.bridges, most = m + 1 > N_SUFFIXES ? m + 1 : N_SUFFIXES,
+                  rows = chains < MOST_ROWS ? chains : MOST_ROWS;
     wmi_ebm_path *p = NULL;
     wm_status st = wmi_alloc(&p, 1, sizeof *p, "path", err);
 
@@ -121,13 +137,19 @@ wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains, 
     if (st)
         return st;
     p->e = e;
-    p->rows = chains < MOST_ROWS ? chains : MOST_ROWS;
-    for (int i = 1; i <= N_PARTS; i++) { /* 1/5 of the bridges, 2/5, ... all */
-        const int64_t bridges = (m * i + N_PARTS - 1) / N_PARTS;
-
-        if (p->n_parts == 0 || bridges > p->parts[p->n_parts - 1].bridges)
-            p->parts[p->n_parts++] = (part){.first = m - bridges, .bridges = bridges};
+    if ((st = wmi_alloc(&p->parts, most, sizeof *p->parts, "path", err)) ||
+        (st = wmi_alloc(&p->chosen, chains, sizeof *p->chosen, "path", err)) ||
+        (st = wmi_alloc(&p->row, rows, sizeof *p->row, "path", err)) ||
+        (st = wmi_params_new(&p->params, err)) ||
+        (st = wmi_noise_declare(p->params, WMI_EBM_NOISE, &e->noise, err)) ||
+        (st = wmi_model_declare(p->params, "", &e->net, err)) ||
+        (st = wmi_alloc(&p->theta, wmi_params_count(p->params), sizeof *p->theta, "parameters",
+                        err))) {
+        wmi_ebm_path_free(p);
+        return st;
     }
+    fill_theta(p);
+    list_parts(p, rows);
     *out = p;
     return WM_OK;
 }
@@ -136,34 +158,52 @@ void wmi_ebm_path_free(wmi_ebm_path *p)
 {
     if (!p)
         return;
-    for (int i = 0; i < p->n_parts; i++)
+    for (int64_t i = 0; i < p->n_parts; i++)
         close_part(&p->parts[i]);
+    wmi_params_free(p->params);
+    wmi_free(p->theta);
+    wmi_free(p->parts);
+    wmi_free(p->chosen);
+    wmi_free(p->row);
     wmi_free(p);
 }
 
-/* The smallest part with every bridge that has a weight; NULL in *out where none has. */
-static wm_status part_for(wmi_ebm_path *p, int64_t n, const double *weights, part **out,
-                          wm_error *err)
+/* ---- which part ---- */
+
+/* The first bridge with a weight, or m. */
+static int64_t first_weight(int64_t m, const double *w)
+{
+    int64_t k = 0;
+
+    while (k < m && w[k] == 0)
+        k++;
+    return k;
+}
+
+/* The part for every point, -1 for the noise alone. Bridges: the smallest suffix that serves all,
+ * in one run. Levels: two neighbours, where a point's weights are 1 behind the first. */
+static void choose_parts(wmi_ebm_path *p, int64_t n, const double *weights)
 {
     const int64_t m = p->e->info.bridges;
-    int64_t first = m;
-    wm_status st;
+    int64_t first = m, suffix = -1;
 
-    *out = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const double *w = weights + i * m;
+        const int64_t k = first_weight(m, w);
+        bool plain = true;
+
+        first = k < first ? k : first;
+        for (int64_t j = k + 1; j < m; j++)
+            plain = plain && w[j] == 1;
+        p->chosen[i] = k == m ? -1 : plain ? k : m;
+    }
+    if (p->e->net.levels)
+        return;
+    for (int64_t i = 0; i < p->n_parts && first < m && suffix < 0; i++)
+        if (p->parts[i].first <= first)
+            suffix = i;
     for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < first; k++)
-            if (weights[i * m + k] != 0)
-                first = k;
-    for (int i = 0; i < p->n_parts && first < m; i++)
-        if (p->parts[i].first <= first) {
-            if (!p->parts[i].program && (st = open_part(&p->parts[i], p->e, p->rows, err))) {
-                close_part(&p->parts[i]);
-                return st;
-            }
-            *out = &p->parts[i];
-            return WM_OK;
-        }
-    return WM_OK;
+        p->chosen[i] = suffix;
 }
 
 static void base_density(int64_t n, int64_t dim, const double *x, double *log_f, double *grad)
@@ -193,21 +233,39 @@ static bool leave_out(const wmi_ebm_path *p, part *a, int64_t n, double *log_f)
     for (int64_t i = 0; i < n; i++) {
         bool good = true;
 
-        for (int64_t k = 0; k < a->bridges; k++)
-            good = good && isfinite(s[k * p->rows + i]);
+        for (int64_t k = 0; k < a->count; k++)
+            good = good && isfinite(s[k * a->rows + i]);
         if (good)
             continue;
         any = true;
-        log_f[i] = NAN;
+        log_f[p->row[i]] = NAN;
         memset(a->z_in + i * dim, 0, (size_t)dim * sizeof *a->z_in);
-        for (int64_t k = 0; k < a->bridges; k++)
-            a->w_in[k * p->rows + i] = 0;
+        for (int64_t k = 0; k < a->count; k++)
+            a->w_in[k * a->rows + i] = 0;
     }
     return any;
 }
 
-/* Up to rows points through one program; what it gives is added to the base. */
-static wm_status run_part(const wmi_ebm_path *p, part *a, int64_t n, const double *x,
+/* Weight of bridge, or level, k, where w are the weights of bridges. */
+static double weight_of(const wmi_ebm_path *p, const double *w, int64_t k)
+{
+    return p->e->net.levels && k > 0 ? w[k] - w[k - 1] : w[k];
+}
+
+/* log r_k of row i, where the part has it; else NaN. */
+static double term_of(const wmi_ebm_path *p, const part *a, const float *s, int64_t i, int64_t k)
+{
+    const int64_t m = p->e->info.bridges, at = k - a->first;
+    const bool ends = k + 1 == m;
+
+    if (at < 0 || at + (p->e->net.levels && !ends) >= a->count)
+        return NAN;
+    return (double)s[at * a->rows + i] -
+           (p->e->net.levels && !ends ? (double)s[(at + 1) * a->rows + i] : 0);
+}
+
+/* The points p->row (n) through one program; what it gives is added to the base. */
+static wm_status run_part(wmi_ebm_path *p, part *a, int64_t n, const double *x,
                           const double *weights, double *log_f, double *grad, double *terms,
                           wm_error *err)
 {
@@ -215,32 +273,33 @@ static wm_status run_part(const wmi_ebm_path *p, part *a, int64_t n, const doubl
     const float *s, *g;
     wm_status st;
 
-    for (int64_t i = 0; i < n * dim; i++)
-        a->z_in[i] = (float)x[i];
-    memset(a->z_in + n * dim, 0, (size_t)((p->rows - n) * dim) * sizeof *a->z_in);
-    for (int64_t k = 0; k < a->bridges; k++)
-        for (int64_t i = 0; i < p->rows; i++)
-            a->w_in[k * p->rows + i] = i < n ? (float)weights[i * m + a->first + k] : 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < dim; j++)
+            a->z_in[i * dim + j] = (float)x[p->row[i] * dim + j];
+    memset(a->z_in + n * dim, 0, (size_t)((a->rows - n) * dim) * sizeof *a->z_in);
+    for (int64_t k = 0; k < a->count; k++)
+        for (int64_t i = 0; i < a->rows; i++)
+            a->w_in[k * a->rows + i] =
+                i < n ? (float)weight_of(p, weights + p->row[i] * m, a->first + k) : 0;
     st = grad ? wmi_program_backward(a->program, err) : wmi_program_forward(a->program, err);
     if (st == WM_EDIVERGED && leave_out(p, a, n, log_f)) /* gradients were not made */
         st = wmi_program_backward(a->program, err);
     if (st)
         return st;
     s = wmi_program_value(a->program, a->scores);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < a->bridges; k++) {
-            const double w = weights[i * m + a->first + k],
-                         r = isnan(log_f[i]) ? NAN : (double)s[k * p->rows + i];
+    g = grad ? wmi_program_grad(a->program, a->z) : NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = p->row[i];
+        const double *w = weights + at * m;
+        const bool lost = isnan(log_f[at]);
 
-            if (terms)
-                terms[i * m + a->first + k] = r;
-            if (w != 0 && !isnan(log_f[i]))
-                log_f[i] += w * r;
-        }
-    if (grad) {
-        g = wmi_program_grad(a->program, a->z);
-        for (int64_t i = 0; i < n * dim; i++)
-            grad[i] += (double)g[i];
+        for (int64_t k = 0; k < a->count && !lost; k++)
+            if (weight_of(p, w, a->first + k) != 0)
+                log_f[at] += weight_of(p, w, a->first + k) * (double)s[k * a->rows + i];
+        for (int64_t k = a->first; terms && k < m; k++)
+            terms[at * m + k] = lost ? NAN : term_of(p, a, s, i, k);
+        for (int64_t j = 0; g && j < dim; j++)
+            grad[at * dim + j] += (double)g[i * dim + j];
     }
     return WM_OK;
 }
@@ -249,19 +308,31 @@ static wm_status eval(void *ctx, int64_t n, const double *x, const double *weigh
                       double *grad, double *terms, wm_error *err)
 {
     wmi_ebm_path *p = ctx;
-    const int64_t m = p->e->info.bridges, dim = p->e->info.dim;
-    part *a;
     wm_status st;
 
-    base_density(n, dim, x, log_f, grad);
-    if ((st = part_for(p, n, weights, &a, err)) || !a)
-        return st;
-    for (int64_t i = 0; i < n; i += p->rows) {
-        const int64_t count = n - i < p->rows ? n - i : p->rows;
+    base_density(n, p->e->info.dim, x, log_f, grad);
+    choose_parts(p, n, weights);
+    for (int64_t which = 0; which < p->n_parts; which++) {
+        part *a = &p->parts[which];
 
-        if ((st = run_part(p, a, count, x + i * dim, weights + i * m, log_f + i,
-                           grad ? grad + i * dim : NULL, terms ? terms + i * m : NULL, err)))
-            return st;
+        for (int64_t i = 0, count = 0; i < n; i++) {
+            bool last = true;
+
+            if (p->chosen[i] != which)
+                continue;
+            p->row[count++] = i;
+            for (int64_t j = i + 1; j < n && last; j++)
+                last = p->chosen[j] != which;
+            if (count < a->rows && !last)
+                continue;
+            if (!a->program && (st = open_part(a, p, err))) {
+                close_part(a);
+                return st;
+            }
+            if ((st = run_part(p, a, count, x, weights, log_f, grad, terms, err)))
+                return st;
+            count = 0;
+        }
     }
     return WM_OK;
 }

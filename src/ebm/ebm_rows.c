@@ -31,6 +31,46 @@ static wm_status bind(wmi_row_map *map, const wm_ebm *e, wm_error *err)
     return WM_OK;
 }
 
+/* The gradient for z of y . g is that for y, g, pulled back. */
+static wm_status open_pull(wmi_row_map *map, const wm_ebm *e, wmi_node *z, wm_error *err)
+{
+    const int64_t shape[] = {map->block, map->dim};
+    wmi_graph *g = map->graph;
+    wmi_node *y = wmi_noise_to_x(g, WMI_EBM_NOISE, &e->noise, z, NULL), *loss;
+    wm_status st;
+
+    loss = wmi_sum(g, wmi_mul(g, y, wmi_input(g, "gradients", 2, shape)), WMI_ALL_AXES);
+    map->rows = z;
+    if ((st = wmi_compile(
+             &map->program, g,
+             &(wmi_compile_opts){.loss = loss, .grad_inputs = &map->rows, .n_grad_inputs = 1},
+             err)) ||
+        (st = bind(map, e, err)) ||
+        (st = wmi_program_input(map->program, "gradients", &map->pulled, err)))
+        return st;
+    return wmi_program_input(map->program, "rows", &map->in, err);
+}
+
+wm_status wmi_row_map_pull(wmi_row_map *map, int64_t n, const float *z, float *g, wm_error *err)
+{
+    wm_status st;
+
+    for (int64_t first = 0; first < n; first += map->block) {
+        const int64_t count = n - first < map->block ? n - first : map->block;
+        const size_t bytes = (size_t)(count * map->dim) * sizeof *g,
+                     rest = (size_t)((map->block - count) * map->dim) * sizeof *g;
+
+        memcpy(map->in, z + first * map->dim, bytes);
+        memset((char *)map->in + bytes, 0, rest);
+        memcpy(map->pulled, g + first * map->dim, bytes);
+        memset((char *)map->pulled + bytes, 0, rest);
+        if ((st = wmi_program_backward(map->program, err)))
+            return st;
+        memcpy(g + first * map->dim, wmi_program_grad(map->program, map->rows), bytes);
+    }
+    return WM_OK;
+}
+
 wm_status wmi_row_map_open(wmi_row_map *map, const wm_ebm *e, wmi_map_kind kind, wmi_dtype type,
                            int64_t block, wm_error *err)
 {
@@ -46,8 +86,10 @@ wm_status wmi_row_map_open(wmi_row_map *map, const wm_ebm *e, wmi_map_kind kind,
         map->out[0] = wmi_noise_to_z(map->graph, WMI_EBM_NOISE, &e->noise, in, &map->out[1]);
     else if (kind == WMI_MAP_TO_Y)
         map->out[0] = wmi_noise_to_x(map->graph, WMI_EBM_NOISE, &e->noise, in, &map->out[1]);
-    else
+    else if (kind == WMI_MAP_DENSITY)
         map->out[1] = wmi_noise_log_density(map->graph, WMI_EBM_NOISE, &e->noise, in);
+    else
+        return open_pull(map, e, in, err);
     if ((st = wmi_compile(&map->program, map->graph,
                           &(wmi_compile_opts){.outputs = map->out + (map->out[0] ? 0 : 1),
                                               .n_outputs = map->out[0] ? 2 : 1},
@@ -131,6 +173,8 @@ wm_status wmi_ebm_rows_map(wmi_ebm_rows *r, wm_error *err)
 
     if ((st = wmi_row_map_open(&r->to_y, r->e, WMI_MAP_TO_Y, WMI_F32, BLOCK, err)))
         return st;
+    if (r->pulls && (st = wmi_row_map_open(&r->pull, r->e, WMI_MAP_PULL, WMI_F32, BLOCK, err)))
+        return st;
     return r->z_space ? wmi_row_map_open(&r->to_z, r->e, WMI_MAP_TO_Z, WMI_F32, BLOCK, err) : WM_OK;
 }
 
@@ -138,6 +182,7 @@ void wmi_ebm_rows_close(wmi_ebm_rows *r)
 {
     wmi_row_map_close(&r->to_z);
     wmi_row_map_close(&r->to_y);
+    wmi_row_map_close(&r->pull);
     wmi_free(r->x);
     wmi_free(r->u);
     wmi_free(r->y);
@@ -244,6 +289,15 @@ static wm_status z_to_y(void *ctx, int64_t n, int64_t dim, float *z, float *x, w
     return wmi_row_map_run(&r->to_y, n, WMI_F32, z, x, NULL, err);
 }
 
+static wm_status pull_to_z(void *ctx, int64_t n, int64_t dim, const float *z, float *g,
+                           wm_error *err)
+{
+    wmi_ebm_rows *r = ctx;
+
+    (void)dim;
+    return wmi_row_map_pull(&r->pull, n, z, g, err);
+}
+
 wmi_source wmi_ebm_bridge_source(wmi_ebm_rows *r)
 {
     return (wmi_source){.dim = r->e->info.dim,
@@ -252,5 +306,6 @@ wmi_source wmi_ebm_bridge_source(wmi_ebm_rows *r)
                         .train = bridge_train,
                         .valid = bridge_valid,
                         .ctx = r,
-                        .map = r->z_space ? z_to_y : NULL};
+                        .map = r->z_space ? z_to_y : NULL,
+                        .pull = r->pulls ? pull_to_z : NULL};
 }

@@ -24,7 +24,7 @@ static wmi_value one_body(wmi_net *net, const wmi_body *body, wmi_value x)
 static wmi_value body_of_bridge(wmi_net *net, const wmi_body *body, wmi_value x, int64_t k)
 {
     const int64_t m = net->m;
-    const size_t mark = wmi_net_enter(net, "bridge%" PRId64, k);
+    const size_t mark = wmi_net_enter(net, "bridge%" PRId64, net->first + k);
 
     if (x.node && !x.shared) {
         const int64_t n = x.node->shape.dim[0] / m;

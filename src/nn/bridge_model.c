@@ -3,6 +3,7 @@
 #include "nn/bridge_model.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "nn/terms.h"
@@ -127,6 +128,25 @@ static wmi_value with_filters(wmi_net *net, const wmi_model *model, wmi_value x,
     return x;
 }
 
+/* The positive parts of x beside x, or beside the last filters of it. */
+static wmi_value with_parts(wmi_net *net, const wmi_model *model, wmi_value x, wmi_node *filter)
+{
+    const int64_t d = x.c;
+
+    if (x.node) {
+        wmi_graph *g = net->graph;
+        wmi_node *both[] = {x.node, wmi_leaky_relu(g, x.node, 0)};
+
+        if (model->filters >= d && filter)
+            both[0] =
+                wmi_matmul(g, x.node, wmi_slice(g, filter, 1, model->filters - d, model->filters),
+                           false, false);
+        x.node = wmi_concat(g, 2, both, 1);
+    }
+    x.c = 2 * d;
+    return x;
+}
+
 static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_value x,
                       const wmi_model_inputs *in)
 {
@@ -142,7 +162,9 @@ static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_
                                  with_filters(net, model, x, in ? in->filter : NULL));
     case WMI_TERM_MLP:
         return term_of_body(net, model, &(wmi_body){.kind = WMI_BODY_MLP, .mlp = model->mlp},
-                            model->squares ? with_squares(net, x) : x);
+                            model->squares ? with_squares(net, x)
+                            : model->parts ? with_parts(net, model, x, in ? in->filter : NULL)
+                                           : x);
     default:
         return term_of_body(net, model,
                             &(wmi_body){.kind = WMI_BODY_RESNET, .resnet = model->resnet}, x);
@@ -197,16 +219,69 @@ wm_status wmi_model_declare(wmi_params *params, const char *prefix, const wmi_mo
 {
     wmi_net net = wmi_net_declare(params, prefix, model->bridges, err);
 
+    net.smooth = model->smooth;
     (void)sum_of_terms(&net, model, NULL);
     return wmi_net_status(&net, err);
+}
+
+/* The terms of the bridges, or levels, that are asked for. */
+static wmi_node *build_terms(wmi_graph *g, const char *prefix, const wmi_model *model,
+                             const wmi_model_inputs *in)
+{
+    const int64_t count = in->count > 0 ? in->count : model->bridges;
+    wmi_net net = wmi_net_build(g, prefix, count);
+
+    net.first = in->first;
+    net.smooth = model->smooth;
+    if (model->smooth && in->basis)
+        net.basis = wmi_slice(g, in->basis, 0, in->first, in->first + count);
+    else if (model->smooth)
+        wmi_net_fail(&net, WM_EINVAL, "model: its levels have no basis");
+    if (in->first < 0 || in->first + count > model->bridges)
+        wmi_net_fail(&net, WM_EINVAL, "model: %" PRId64 " from %" PRId64 " on of %" PRId64, count,
+                     in->first, model->bridges);
+    return sum_of_terms(&net, model, in);
+}
+
+wmi_node *wmi_levels_next(wmi_graph *g, wmi_node *f)
+{
+    const int64_t m = f ? f->shape.dim[0] : 1;
+    wmi_node *zero = wmi_affine(g, wmi_slice(g, f, 0, 0, 1), 0, 0);
+
+    if (m == 1)
+        return zero;
+    return wmi_concat(g, 2, (wmi_node *[]){wmi_slice(g, f, 0, 1, m), zero}, 0);
+}
+
+wmi_node *wmi_model_levels(wmi_graph *g, const char *prefix, const wmi_model *model,
+                           const wmi_model_inputs *in)
+{
+    if (!model->levels)
+        return wmi_graph_fail(g, WM_EINVAL, "model: its terms are bridges, not levels");
+    return build_terms(g, prefix, model, in);
 }
 
 wmi_node *wmi_model_build(wmi_graph *g, const char *prefix, const wmi_model *model,
                           const wmi_model_inputs *in)
 {
-    wmi_net net = wmi_net_build(g, prefix, model->bridges);
+    wmi_node *f = build_terms(g, prefix, model, in);
 
-    return sum_of_terms(&net, model, in);
+    if (!model->levels)
+        return f;
+    if (in->layout != WMI_ROWS_SHARED || (in->count > 0 && in->first + in->count < model->bridges))
+        return wmi_graph_fail(g, WM_EINVAL,
+                              "model: a bridge is the difference of two levels at the same rows");
+    return wmi_sub(g, f, wmi_levels_next(g, f));
+}
+
+wmi_node *wmi_model_parts(wmi_graph *g, const char *prefix, const wmi_model *model,
+                          const wmi_model_inputs *in)
+{
+    wmi_model_inputs whole = *in;
+
+    if (model->levels)
+        whole.count = 1; /* log p_0 / p_m */
+    return build_terms(g, prefix, model, &whole);
 }
 
 wmi_node *wmi_model_embed(wmi_graph *g, const char *prefix, const wmi_model *model, wmi_node *u)
@@ -249,11 +324,38 @@ wmi_node *wmi_model_pairs(wmi_graph *g, const char *prefix, const wmi_model *mod
     return wmi_log_ratio(&net, all);
 }
 
+/* The cubic B-spline of width 4, 0 beyond 2. */
+static double bump(double u)
+{
+    const double v = 2 - fabs(u), w = 1 - fabs(u);
+
+    return v <= 0 ? 0 : (v * v * v - (w > 0 ? 4 * w * w * w : 0)) / 6;
+}
+
+void wmi_level_basis(int64_t m, const double *alpha, int64_t smooth, float *basis)
+{
+    const double high = log1p(-alpha[0] * alpha[0]) - 2 * log(alpha[0]),
+                 low = log1p(-alpha[m - 1] * alpha[m - 1]) - 2 * log(alpha[m - 1]);
+
+    for (int64_t k = 0; k < m; k++) {
+        const double snr = log1p(-alpha[k] * alpha[k]) - 2 * log(alpha[k]),
+                     at = high > low ? (high - snr) / (high - low) * (double)(smooth - 1) : 0;
+        double sum = 0;
+
+        for (int64_t r = 0; r < smooth; r++)
+            sum += bump(at - (double)r);
+        for (int64_t r = 0; r < smooth; r++)
+            basis[k * smooth + r] = (float)(bump(at - (double)r) / sum);
+    }
+}
+
 void wmi_model_constants(wmi_graph *g, const wmi_model *model, wmi_model_inputs *in)
 {
     const int64_t knots[] = {wmi_model_columns(model), model->bases + 4};
     const int64_t filter[] = {model->dim_u + model->dim, model->filters};
 
+    if (model->smooth)
+        in->basis = wmi_input(g, "basis", 2, (int64_t[]){model->bridges, model->smooth});
     if (!(model->terms & WMI_TERM_ADDITIVE))
         return;
     in->knots = wmi_input(g, "knots", 2, knots);
@@ -268,7 +370,7 @@ static wm_status fill(wmi_program *p, const char *name, const float *from, int64
     wm_status st;
 
     if (!from)
-        return wmi_fail(err, WM_EINVAL, "the additive term has no %s", name);
+        return wmi_fail(err, WM_EINVAL, "the model has no %s", name);
     if (!(st = wmi_program_input(p, name, &at, err)))
         memcpy(at, from, (size_t)count * sizeof *from);
     return st;
@@ -279,6 +381,8 @@ wm_status wmi_model_fill(wmi_program *p, const wmi_model *model, const float *kn
 {
     wm_status st;
 
+    if (model->smooth && (st = fill(p, "basis", model->basis, model->bridges * model->smooth, err)))
+        return st;
     if (!(model->terms & WMI_TERM_ADDITIVE))
         return WM_OK;
     if ((st = fill(p, "knots", knots, wmi_model_columns(model) * (model->bases + 4), err)) ||

@@ -23,17 +23,28 @@
 #define WMI_TERM_SEPARABLE 32u /* "separable": g(u)' W_k f_k(v) */
 
 typedef struct wmi_model {
-    int64_t bridges;         /* m */
-    int64_t dim;             /* columns of x, or of v where the model has a u */
-    int64_t dim_u;           /* columns of u; 0 where x is one thing */
-    unsigned terms;          /* WMI_TERM_* */
-    bool independent;        /* bridges share nothing: a network for each */
+    int64_t bridges;  /* m */
+    int64_t dim;      /* columns of x, or of v where the model has a u */
+    int64_t dim_u;    /* columns of u; 0 where x is one thing */
+    unsigned terms;   /* WMI_TERM_* */
+    bool independent; /* bridges share nothing: a network for each */
+    /* The terms are not those of bridges but of levels, f_k = log p_k / p_m, of which bridges are
+     * the differences: log r_k = f_k - f_{k+1}, f_m = 0. A row then needs one level, not all the
+     * bridges from there to the noise. */
+    bool levels;
+    /* Levels that are one smooth function of the level: basis (bridges, smooth), which is borrowed,
+     * has what each is made of (wmi_level_basis); all but their constants. 0: nothing is shared
+     * that bridges do not share. */
+    int64_t smooth;
+    const float *basis;
     wmi_head_opts quadratic; /* of the quadratic term */
     wmi_head_opts head;      /* on the features of mlp and resnet */
     int64_t bases;           /* of the additive term, per column */
     int64_t filters;         /* columns of x W that the additive term reads beside x; 0: none */
     wmi_mlp_opts mlp;
     bool squares; /* the MLP reads x and (x^2 - 1) / sqrt(2): curvature from the first step on */
+    bool parts; /* the MLP reads the positive parts of x, and for x the last dim filters, where the
+                   model has any: x whitened */
     wmi_resnet_opts resnet;
     wmi_separable_opts separable;
 } wmi_model;
@@ -57,6 +68,7 @@ typedef enum wmi_layout {
 
 typedef struct wmi_model_inputs {
     wmi_layout layout;
+    int64_t first, count; /* build these bridges, or levels, alone; count 0: all */
     wmi_node *x; /* (rows, dim); where there is a u but no node for it, (rows, dim_u + dim) */
     /* (rows, dim_u), or NULL: n rows for all bridges, or a divisor of n that are repeated in order,
      * or, in the grouped layout, m * n rows. g(u) is computed once for each row here. All terms but
@@ -66,6 +78,7 @@ typedef struct wmi_model_inputs {
      * would have, by the numbers of the cells of x, which then holds rows in any number. NULL: x is
      * the rows. */
     wmi_node *mix;
+    wmi_node *basis;  /* (count, smooth) of a smooth model */
     wmi_node *knots;  /* (wmi_model_columns, bases + 4) for the additive term, or NULL */
     wmi_node *filter; /* W (dim_u + dim, filters) where the model has filters */
 } wmi_model_inputs;
@@ -79,15 +92,28 @@ static inline int64_t wmi_model_columns(const wmi_model *model)
 /* Adds the parameters to the table. WM_EINVAL, WM_ESHAPE for settings that make no network. */
 WM_MUST_CHECK wm_status wmi_model_declare(wmi_params *params, const char *prefix,
                                           const wmi_model *model, wm_error *err);
-/* log r_k at the rows: (m, n). Failures stay in the graph. */
+/* log r_k at the rows: (m, n). Failures stay in the graph. Of a model of levels in the shared
+ * layout, and to the end: a difference needs both its levels. */
 wmi_node *wmi_model_build(wmi_graph *g, const char *prefix, const wmi_model *model,
                           const wmi_model_inputs *in);
+/* f_k at the rows, (m, n), of a model of levels. */
+wmi_node *wmi_model_levels(wmi_graph *g, const char *prefix, const wmi_model *model,
+                           const wmi_model_inputs *in);
+/* What the whole log-ratio at the rows is the sum of, (parts, n): all bridges, or the first level.
+ */
+wmi_node *wmi_model_parts(wmi_graph *g, const char *prefix, const wmi_model *model,
+                          const wmi_model_inputs *in);
+/* From f (m, n), of levels k, to those of k + 1, with zeros for the last. */
+wmi_node *wmi_levels_next(wmi_graph *g, wmi_node *f);
 /* For InfoNCE: log r(u_i, x_j) of all pairs of n rows, (n, n), u_i in row i, by a model of one
  * bridge that is separable and nothing else; own receives the log r(u_i, x_i), (n). */
 wmi_node *wmi_model_pairs(wmi_graph *g, const char *prefix, const wmi_model *model, wmi_node *u,
                           wmi_node *x, wmi_node **own);
-/* Inputs "knots" and "filter" of a graph, where the model reads them; and their values into its
- * compiled program, in float. WM_EINVAL where one is missing. */
+/* B-splines of the log of the signal-to-noise ratio, (1 - alpha^2) / alpha^2, of m levels: basis
+ * (m, smooth), whose rows have the sum 1. All alphas are above 0. */
+void wmi_level_basis(int64_t m, const double *alpha, int64_t smooth, float *basis);
+/* Inputs "knots", "filter" and "basis" of a graph, where the model reads them; and their values
+ * into its compiled program, in float. WM_EINVAL where one is missing. */
 void wmi_model_constants(wmi_graph *g, const wmi_model *model, wmi_model_inputs *in);
 WM_MUST_CHECK wm_status wmi_model_fill(wmi_program *p, const wmi_model *model, const float *knots,
                                        const float *filter, wm_error *err);

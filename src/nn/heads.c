@@ -37,13 +37,13 @@ wmi_node *wmi_head_energy(wmi_net *net, const wmi_head_opts *opts, wmi_value h)
     if (!opts->quadratic && !opts->linear)
         wmi_net_fail(net, WM_EINVAL, "a head with neither a quadratic nor a linear term");
     if (opts->quadratic) {
-        wmi_node *a = wmi_net_param(net, "a", 3, (int64_t[]){m, d, d}, zero, WMI_GROUP_BODY);
+        wmi_node *a = wmi_net_table(net, "a", 3, (int64_t[]){m, d, d}, zero, WMI_GROUP_BODY);
 
         if (net->graph)
             energy = wmi_quadratic(net->graph, x, a, opts->kind);
     }
     if (opts->linear) {
-        wmi_node *w = wmi_net_param(net, "w", 3, (int64_t[]){m, d, 1}, start, WMI_GROUP_BODY);
+        wmi_node *w = wmi_net_table(net, "w", 3, (int64_t[]){m, d, 1}, start, WMI_GROUP_BODY);
 
         if (net->graph)
             energy = wmi_energy_add(net, energy, inner(net->graph, x, w));
@@ -55,7 +55,7 @@ wmi_node *wmi_head_bilinear_weights(wmi_net *net, int64_t e, int64_t f)
 {
     const wmi_init start = {WMI_INIT_NORMAL, 0, 0.005};
 
-    return wmi_net_param(net, "w", 3, (int64_t[]){net->m, e, f}, start, WMI_GROUP_BODY);
+    return wmi_net_table(net, "w", 3, (int64_t[]){net->m, e, f}, start, WMI_GROUP_BODY);
 }
 
 wmi_node *wmi_head_bilinear(wmi_net *net, wmi_value u, wmi_value v)
@@ -70,7 +70,7 @@ wmi_node *wmi_head_bilinear(wmi_net *net, wmi_value u, wmi_value v)
 wmi_node *wmi_head_additive(wmi_net *net, int64_t bases, wmi_node *knots, wmi_value x)
 {
     wmi_node *coef =
-        wmi_net_param(net, "coef", 3, (int64_t[]){net->m, x.c, bases}, zero, WMI_GROUP_BODY);
+        wmi_net_table(net, "coef", 3, (int64_t[]){net->m, x.c, bases}, zero, WMI_GROUP_BODY);
 
     if (!net->graph)
         return NULL;
@@ -86,7 +86,7 @@ wmi_node *wmi_energy_add(wmi_net *net, wmi_node *a, wmi_node *b)
 
 wmi_node *wmi_log_ratio(wmi_net *net, wmi_node *energy)
 {
-    wmi_node *c = wmi_net_param(net, "c", 1, &net->m, zero, WMI_GROUP_CONSTANT);
+    wmi_node *c = wmi_net_table(net, "c", 1, &net->m, zero, WMI_GROUP_CONSTANT);
 
     if (!net->graph)
         return NULL;

@@ -87,6 +87,28 @@ wmi_node *wmi_net_param(wmi_net *net, const char *name, int rank, const int64_t 
     return NULL;
 }
 
+wmi_node *wmi_net_table(wmi_net *net, const char *name, int rank, const int64_t *dim, wmi_init init,
+                        wmi_param_group group)
+{
+    const bool smooth = net->smooth > 0 && group != WMI_GROUP_CONSTANT;
+    int64_t rows[WMI_MAX_RANK];
+    wmi_node *p;
+
+    memcpy(rows, dim, (size_t)rank * sizeof *rows);
+    if (smooth)
+        rows[0] = net->smooth;
+    p = wmi_net_param(net, name, rank, rows, init, group);
+    if (!p)
+        return NULL;
+    if (!smooth)
+        return p->shape.dim[0] > dim[0]
+                   ? wmi_slice(net->graph, p, 0, net->first, net->first + dim[0])
+                   : p;
+    p = wmi_reshape(net->graph, p, 2,
+                    (int64_t[]){net->smooth, wmi_shape_count(&p->shape) / net->smooth});
+    return wmi_reshape(net->graph, wmi_matmul(net->graph, net->basis, p, false, false), rank, dim);
+}
+
 wmi_value wmi_layer_dense(wmi_net *net, const char *name, wmi_value x, int64_t width, wmi_init init)
 {
     const wmi_init zero = {.kind = WMI_INIT_CONST};
@@ -130,8 +152,8 @@ wmi_value wmi_layer_scale_shift(wmi_net *net, const char *name, wmi_value x,
     const int64_t *dim = image && !fused.per_channel ? per_unit : per_last;
     const int rank = dim == per_unit ? 4 : 2;
     const size_t mark = wmi_net_enter(net, "%s", name);
-    wmi_node *scale = wmi_net_param(net, "scale", rank, dim, one, WMI_GROUP_BODY);
-    wmi_node *shift = wmi_net_param(net, "shift", rank, dim, zero, WMI_GROUP_BODY);
+    wmi_node *scale = wmi_net_table(net, "scale", rank, dim, one, WMI_GROUP_BODY);
+    wmi_node *shift = wmi_net_table(net, "shift", rank, dim, zero, WMI_GROUP_BODY);
 
     if (net->graph) {
         const wmi_scale_shift_attr attr = {fused.slope, fused.pool, x.shared};
@@ -164,8 +186,8 @@ wmi_value wmi_layer_conditional(wmi_net *net, const char *name, wmi_value x, int
     mark = wmi_net_enter(net, "%s", name);
     w = wmi_net_param(net, "w", 2, (int64_t[]){x.c, width}, init, WMI_GROUP_BODY);
     b = wmi_net_param(net, "b", 1, &width, zero, WMI_GROUP_BODY);
-    scale = wmi_net_param(net, "scale", 2, by_bridge, one, WMI_GROUP_BODY);
-    shift = wmi_net_param(net, "shift", 2, by_bridge, zero, WMI_GROUP_BODY);
+    scale = wmi_net_table(net, "scale", 2, by_bridge, one, WMI_GROUP_BODY);
+    shift = wmi_net_table(net, "shift", 2, by_bridge, zero, WMI_GROUP_BODY);
     if (net->graph)
         x.node =
             wmi_dense_layer(net->graph, x.node, w, b, scale, shift,

@@ -17,7 +17,12 @@ typedef struct wmi_net {
     wmi_params *params; /* declaring: the table; else NULL */
     wmi_graph *graph;   /* building: the graph; else NULL */
     int64_t m;          /* bridges: each has scales, shifts and heads of its own */
-    wm_error *err;      /* while declaring */
+    int64_t first;      /* building: the first of them, where tables have more */
+    /* Of levels that change smoothly: tables have so many rows instead of one a level, and basis
+     * (m, smooth), where building, says what of them a level is made of. 0: a row for each. */
+    int64_t smooth;
+    wmi_node *basis;
+    wm_error *err; /* while declaring */
     wm_status st;
     size_t path_len;
     char path[WMI_NET_PATH]; /* where we are: "resnet/block1/" */
@@ -43,6 +48,9 @@ void wmi_net_leave(wmi_net *net, size_t mark);
 
 /* A parameter of the present path: declared (NULL comes back), or its node. */
 wmi_node *wmi_net_param(wmi_net *net, const char *name, int rank, const int64_t *dim, wmi_init init,
+                        wmi_param_group group);
+/* One with a row for each bridge, dim[0] = m: those that are built. Constants are never smooth. */
+wmi_node *wmi_net_table(wmi_net *net, const char *name, int rank, const int64_t *dim, wmi_init init,
                         wmi_param_group group);
 
 /* x W [+ b]: "name/w" (in, out), "name/b" (out), the bias zero at the start. */

@@ -11,6 +11,7 @@ static const struct {
     [WMI_LSQ] = {"lsq", wmi_lsq_loss},
     [WMI_MULTINOMIAL] = {"multinomial", NULL},
     [WMI_INFONCE] = {"infonce", NULL},
+    [WMI_DENOISE] = {"denoise", NULL},
 };
 
 const char *wmi_objective_name(wmi_objective o)
@@ -27,7 +28,10 @@ wmi_node *wmi_loss_bridges(wmi_graph *g, wmi_objective o, wmi_node *scores, wmi_
         *per_bridge = NULL;
     if (!objectives[o].build)
         return wmi_graph_fail(g, WM_EINVAL, "the %s objective is no mean over bridges: it needs %s",
-                              objectives[o].name, o == WMI_INFONCE ? "all pairs" : "labelled rows");
+                              objectives[o].name,
+                              o == WMI_INFONCE   ? "all pairs"
+                              : o == WMI_DENOISE ? "levels"
+                                                 : "labelled rows");
     losses = objectives[o].build(g, scores, weights, n_num);
     if (per_bridge)
         *per_bridge = losses;

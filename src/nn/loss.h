@@ -10,17 +10,19 @@ typedef enum wmi_objective {
     WMI_NWJ,
     WMI_LSQ,
     WMI_MULTINOMIAL,
-    WMI_INFONCE
+    WMI_INFONCE,
+    WMI_DENOISE
 } wmi_objective;
 
-/* "logistic", "nwj", "lsq", "multinomial", "infonce" */
+/* "logistic", "nwj", "lsq", "multinomial", "infonce", "denoise" */
 const char *wmi_objective_name(wmi_objective o);
 
 /* The objective of bridges that are learned side by side: the arithmetic mean over bridges of their
  * losses (L_TRE of the paper). scores (m, n), of which n_num columns belong to the numerator;
  * weights (m, n) or NULL. per_bridge, if not NULL, receives the node of the m losses. Multinomial
  * is no sum over bridges and wants every bridge at every row: wmi_multinomial_loss() builds it,
- * InfoNCE wants all pairs: here they are failures. */
+ * InfoNCE wants all pairs, denoising the gradients of levels (train/denoiser.h):
+ * here they are failures. */
 wmi_node *wmi_loss_bridges(wmi_graph *g, wmi_objective o, wmi_node *scores, wmi_node *weights,
                            int64_t n_num, wmi_node **per_bridge);
 

@@ -21,6 +21,9 @@ typedef struct wmi_source {
     /* Where the ends are in the z-space of an invertible map: from waymarks there to rows that the
      * bridges see, (n, dim) both. NULL: the ends are rows of that kind already. */
     wmi_map_f32 *map;
+    /* With a map: the gradients g (n, dim) of something for the map's images of z, in place to
+     * those for z. For objectives that look at gradients. */
+    wm_status (*pull)(void *ctx, int64_t n, int64_t dim, const float *z, float *g, wm_error *err);
     /* For models with a u apart from the rows (dim_u columns; 0: none): the u of the same
      * trajectories, which serves all their waymarks, (rows, dim_u). */
     int64_t dim_u;

@@ -20,6 +20,7 @@ void wmi_train_opts_init(wmi_train_opts *opts)
         .stage = WM_STAGE_BRIDGES,
         .max_valid_batches = 500,
         .saturated = 0.02,
+        .classify = 0.25,
         .adam = {.iterations = 10000,
                  .batch = 512,
                  .lr = 1e-4,
@@ -61,16 +62,16 @@ static void add_batch(wmi_trainer *t)
     const int64_t n = t->scores->shape.dim[1], negatives = t->mixer ? t->opts.cell_negatives : 1;
 
     for (int64_t k = 0; k < t->m; k++) {
-        const float *num = s + k * n + (wmi_is_multinomial(t) ? k * t->rows : 0);
-        const float *den = num + t->rows;
+        const float *num = s + k * n + (wmi_is_multinomial(t) ? k * t->judged : 0);
+        const float *den = num + t->judged;
         double loss = 0, accuracy = 0; /* of the denominator */
 
-        for (int64_t i = 0; i < t->rows; i++) {
+        for (int64_t i = 0; i < t->judged; i++) {
             t->eval[k].loss += wmi_log1pexp(-(double)num[i]);
             t->eval[k].accuracy += (num[i] > 0) + 0.5 * (num[i] == 0);
             t->eval[k].mean_log_ratio += (double)num[i];
         }
-        for (int64_t i = 0; i < negatives * t->rows; i++) {
+        for (int64_t i = 0; i < negatives * t->judged; i++) {
             loss += wmi_log1pexp((double)den[i]);
             accuracy += (den[i] < 0) + 0.5 * (den[i] == 0);
         }
@@ -84,7 +85,7 @@ static void add_batch(wmi_trainer *t)
  * saturation. */
 static wm_status evaluate(wmi_trainer *t, double *loss, wm_error *err)
 {
-    int64_t batches = wmi_batcher_valid_batches(t->batcher);
+    int64_t batches = wmi_trainer_valid_batches(t);
     wm_status st;
 
     if (t->opts.max_valid_batches && batches > t->opts.max_valid_batches)
@@ -104,7 +105,7 @@ static wm_status evaluate(wmi_trainer *t, double *loss, wm_error *err)
             add_batch(t);
     }
     for (int64_t k = 0; k < t->m; k++) {
-        const double rows = (double)(batches * t->rows);
+        const double rows = (double)(batches * t->judged);
 
         t->eval[k].loss /= rows;
         t->eval[k].accuracy /= 2 * rows;
@@ -134,8 +135,8 @@ static wm_status estimate_kl(wmi_trainer *t, double *kl, wm_error *err)
             (st = wmi_source_valid_rows(t->source, first, count, t->whole.work, t->whole.x, err)) ||
             (st = wmi_program_forward(t->whole.program, err)))
             return st;
-        s = wmi_program_value(t->whole.program, t->whole.scores);
-        for (int64_t k = 0; k < t->m; k++)
+        s = wmi_program_value(t->whole.program, t->whole.parts);
+        for (int64_t k = 0; k < t->whole.parts->shape.dim[0]; k++)
             for (int64_t i = 0; i < count; i++)
                 *kl += (double)s[k * WMI_KL_ROWS + i];
         rows += count;
@@ -253,7 +254,7 @@ static void loop_speak(void *ctx, double seconds, char *text, size_t size)
 
 static wmi_train_loop loop_of(wmi_trainer *t)
 {
-    const int64_t per_step = t->rows * (t->opts.form == WMI_BATCH_SPREAD ? t->m : 1);
+    const int64_t per_step = t->rows * (t->opts.form == WMI_BATCH_SPREAD || t->denoiser ? t->m : 1);
 
     return (wmi_train_loop){
         .adam = &t->opts.adam,

@@ -4,6 +4,7 @@
 
 #include "engine/program.h"
 #include "train/cell_mixer.h"
+#include "train/denoiser.h"
 #include "train/train_state.h"
 #include "train/trainer.h"
 
@@ -14,9 +15,9 @@ enum { WMI_KL_ROWS = 256 }; /* held-out rows of a batch on which log r is watche
 typedef struct wmi_whole_ratio {
     wmi_graph *graph;
     wmi_program *program;
-    wmi_node *scores; /* (m, WMI_KL_ROWS) */
-    float *x, *work;  /* the program's input; (2, WMI_KL_ROWS, dim) for the source */
-    float *u;         /* the other input, or NULL */
+    wmi_node *parts; /* (., WMI_KL_ROWS), whose sum it is */
+    float *x, *work; /* the program's input; (2, WMI_KL_ROWS, dim) for the source */
+    float *u;        /* the other input, or NULL */
 } wmi_whole_ratio;
 
 /* One training run: the compiled step and what it changes. */
@@ -28,7 +29,10 @@ typedef struct wmi_trainer {
     bool apart;      /* bridges share no parameter, and the objective judges them one by one */
     int64_t m, rows; /* bridges; trajectories of a bridge in a step */
     wmi_batcher *batcher;
-    wmi_cell_mixer *mixer; /* or NULL: rows are waymarks */
+    wmi_cell_mixer *mixer;  /* or NULL: rows are waymarks */
+    wmi_denoiser *denoiser; /* of that objective, in place of the batcher; else NULL */
+    wmi_denoise_inputs denoised;
+    int64_t judged; /* rows of a bridge's numerator among the scores */
     wmi_graph *graph;
     wmi_program *program;
     wmi_node *scores, *loss;
@@ -53,6 +57,11 @@ static inline bool wmi_is_infonce(const wmi_trainer *t)
     return t->opts.objective == WMI_INFONCE;
 }
 
+static inline bool wmi_is_denoising(const wmi_trainer *t)
+{
+    return t->opts.objective == WMI_DENOISE;
+}
+
 /* Checks the options, compiles the step and binds it to the first parameters. The caller has set
  * opts, source, m and rows, the rest being zero; to be closed after a failure too. */
 WM_MUST_CHECK wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model,
@@ -63,5 +72,6 @@ void wmi_trainer_close(wmi_trainer *t);
 /* The rows of a training step, or of validation batch i, into the program. */
 WM_MUST_CHECK wm_status wmi_trainer_draw(wmi_trainer *t, int64_t step, wm_error *err);
 WM_MUST_CHECK wm_status wmi_trainer_draw_valid(wmi_trainer *t, int64_t i, wm_error *err);
+int64_t wmi_trainer_valid_batches(const wmi_trainer *t); /* at least 1 */
 
 #endif

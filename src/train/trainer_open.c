@@ -15,6 +15,8 @@ static int64_t step_rows(const wmi_trainer *t)
 {
     if (t->mixer)
         return 2 * t->rows;
+    if (t->denoiser)
+        return t->m * wmi_denoise_block(wmi_denoiser_shape(t->denoiser));
     return t->rows * (wmi_is_infonce(t) ? 1 : wmi_is_multinomial(t) ? t->m + 1 : 2 * t->m);
 }
 
@@ -27,10 +29,19 @@ static wmi_node *input_u(const wmi_trainer *t, wmi_graph *g, int64_t rows)
 }
 
 /* Grouped rows and a loss for each bridge; or, multinomial, every bridge at the rows of all
- * waymarks; or all pairs. */
+ * waymarks; or all pairs; or the levels' gradients. */
 static void build_graph(wmi_trainer *t, const wmi_model *model)
 {
     wmi_graph *g = t->graph;
+
+    if (t->denoiser) {
+        wmi_model_inputs constants = {0};
+
+        wmi_model_constants(g, model, &constants);
+        t->loss = wmi_denoise_build(g, model, constants, wmi_denoiser_shape(t->denoiser),
+                                    t->opts.classify / (double)t->source->dim, &t->scores);
+        return;
+    }
     const int64_t dim = t->source->dim;
     const int64_t x[] = {step_rows(t), dim};
     const int64_t label[] = {step_rows(t)};
@@ -85,9 +96,9 @@ static wm_status open_whole_ratio(wmi_trainer *t, const wmi_model *model, const 
     in.x = wmi_input(w->graph, "x", 2, x);
     in.u = input_u(t, w->graph, WMI_KL_ROWS);
     wmi_model_constants(w->graph, model, &in);
-    w->scores = wmi_model_build(w->graph, "", model, &in);
+    w->parts = wmi_model_parts(w->graph, "", model, &in);
     if ((st = wmi_compile(&w->program, w->graph,
-                          &(wmi_compile_opts){.outputs = &w->scores, .n_outputs = 1}, err)) ||
+                          &(wmi_compile_opts){.outputs = &w->parts, .n_outputs = 1}, err)) ||
         (st = wmi_alloc(&w->work, 2 * WMI_KL_ROWS * dim, sizeof *w->work, "rows", err)) ||
         (st = wmi_program_input(w->program, "x", &at, err)) ||
         (st = find_u(t, w->program, &w->u, err)))
@@ -111,6 +122,15 @@ static wm_status fill_constant_inputs(wmi_trainer *t, const wmi_model *model, wm
             return st;
         t->mix = at;
     }
+    if (t->denoiser) {
+        t->denoised.x = t->x;
+        if ((st = wmi_program_input(t->program, "slope", &at, err)))
+            return st;
+        t->denoised.slope = at;
+        if ((st = wmi_program_input(t->program, "rest", &at, err)))
+            return st;
+        t->denoised.rest = at;
+    }
     if ((st = wmi_model_fill(t->program, model, t->opts.knots, t->opts.filter, err)))
         return st;
     if (wmi_is_multinomial(t)) {
@@ -128,6 +148,8 @@ wm_status wmi_trainer_draw(wmi_trainer *t, int64_t step, wm_error *err)
 {
     wm_status st;
 
+    if (t->denoiser)
+        return wmi_denoiser_train(t->denoiser, step, &t->denoised, err);
     if (t->u && (st = wmi_batcher_train_u(t->batcher, step, t->u, err)))
         return st;
     if (wmi_is_infonce(t))
@@ -140,10 +162,18 @@ wm_status wmi_trainer_draw(wmi_trainer *t, int64_t step, wm_error *err)
                                  : wmi_batcher_train(t->batcher, step, t->x, err);
 }
 
+int64_t wmi_trainer_valid_batches(const wmi_trainer *t)
+{
+    return t->denoiser ? wmi_denoiser_valid_batches(t->denoiser)
+                       : wmi_batcher_valid_batches(t->batcher);
+}
+
 wm_status wmi_trainer_draw_valid(wmi_trainer *t, int64_t i, wm_error *err)
 {
     wm_status st;
 
+    if (t->denoiser)
+        return wmi_denoiser_valid(t->denoiser, i, &t->denoised, err);
     if (t->u && (st = wmi_batcher_valid_u(t->batcher, i, t->u, err)))
         return st;
     if (wmi_is_infonce(t))
@@ -175,6 +205,8 @@ static wm_status describe(wmi_trainer *t, const wmi_params *params, wm_error *er
         h = wmi_hash(h, t->u, (size_t)(t->rows * t->source->dim_u) * sizeof *t->u);
     if (o->start)
         h = wmi_hash(h, o->start, (size_t)t->state.n * sizeof *o->start);
+    if (t->denoiser)
+        h = wmi_hash(h, &o->classify, sizeof o->classify);
     if (o->frozen)
         h = wmi_hash(h, o->frozen, strlen(o->frozen));
     snprintf(t->settings, 512,
@@ -203,6 +235,8 @@ static wm_status check_opts(const wmi_trainer *t, const wmi_model *model, wm_err
         return wmi_fail(err, WM_EINVAL,
                         "InfoNCE tells pairs (u, x) of a batch apart: it needs a u apart, and a "
                         "batch of 4 or more");
+    if (wmi_is_denoising(t) && (t->source->dim_u > 0 || o->cell_negatives > 0))
+        return wmi_fail(err, WM_EINVAL, "denoising is for rows that are one thing, without a u");
     if (o->adam.iterations < 1)
         return wmi_fail(err, WM_EINVAL, "%" PRId64 " iterations: at least 1 is needed",
                         o->adam.iterations);
@@ -236,6 +270,28 @@ static wm_status open_mixer(wmi_trainer *t, wm_error *err)
     return wmi_cell_mixer_random_order(t->mixer, o->control.seed, err);
 }
 
+/* Where the rows of a step come from. */
+static wm_status open_rows(wmi_trainer *t, const wmi_model *model, const wmi_params *params,
+                           wm_error *err)
+{
+    const wmi_train_opts *o = &t->opts;
+    wm_status st;
+
+    t->judged = t->rows;
+    /* Always there, for it refuses batches that are too small. */
+    if ((st = wmi_batcher_new(&t->batcher, t->chain, t->source, t->rows, o->form, err)))
+        return st;
+    if (wmi_is_denoising(t)) {
+        if ((st = wmi_denoiser_new(&t->denoiser, model, params, t->chain, t->source, t->rows,
+                                   t->state.theta, o->knots, o->filter, err)))
+            return st;
+        t->judged = wmi_denoiser_shape(t->denoiser)->pairs;
+    }
+    if (o->random_order && (st = wmi_batcher_random_order(t->batcher, o->control.seed, err)))
+        return st;
+    return o->cell_negatives > 0 ? open_mixer(t, err) : WM_OK;
+}
+
 wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model, const wmi_params *params,
                            const wm_chain *chain, wm_error *err)
 {
@@ -248,10 +304,7 @@ wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model, const wmi_par
                !(model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET | WMI_TERM_SEPARABLE));
     if ((st = check_opts(t, model, err)) ||
         (st = wmi_train_state_open(s, params, t->m, &t->opts.adam, t->opts.frozen, err)) ||
-        (st = wmi_batcher_new(&t->batcher, chain, t->source, t->rows, t->opts.form, err)) ||
-        (t->opts.random_order &&
-         (st = wmi_batcher_random_order(t->batcher, t->opts.control.seed, err))) ||
-        (t->opts.cell_negatives > 0 && (st = open_mixer(t, err))) ||
+        (st = open_rows(t, model, params, err)) ||
         (st = wmi_graph_new(&t->graph, WMI_F32, params, err)))
         return st;
     build_graph(t, model);
@@ -285,6 +338,7 @@ void wmi_trainer_close(wmi_trainer *t)
     wmi_graph_free(t->graph);
     wmi_batcher_free(t->batcher);
     wmi_cell_mixer_free(t->mixer);
+    wmi_denoiser_free(t->denoiser);
     wmi_train_state_close(&t->state);
     wmi_free(t->grad);
     wmi_free(t->eval);

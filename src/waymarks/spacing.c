@@ -53,7 +53,9 @@ wm_status wm_spacing_parse(wm_spacing *spacing, const char *text, wm_error *err)
     static const struct {
         const char *word;
         wm_spacing_kind kind;
-    } forms[] = {{"power:", WM_SPACING_POWER}, {"symmetric:", WM_SPACING_SYMMETRIC}};
+    } forms[] = {{"power:", WM_SPACING_POWER},
+                 {"symmetric:", WM_SPACING_SYMMETRIC},
+                 {"snr:", WM_SPACING_SNR}};
     wm_spacing s = *spacing;
     wm_status st;
 
@@ -71,15 +73,17 @@ wm_status wm_spacing_parse(wm_spacing *spacing, const char *text, wm_error *err)
             continue;
         if (!read_number(&at, &s.power) || *at || !(s.power > 0) || !isfinite(s.power))
             return wmi_fail(err, WM_EINVAL,
-                            "spacing '%s': '%s' is not a power; write a number above 0, such as "
+                            "spacing '%s': '%s' is not a %s; write a number above 0, such as "
                             "%s2",
-                            text, text + strlen(forms[i].word), forms[i].word);
+                            text, text + strlen(forms[i].word),
+                            forms[i].kind == WM_SPACING_SNR ? "logarithm" : "power", forms[i].word);
         s.kind = forms[i].kind;
         *spacing = s;
         return WM_OK;
     }
     return wmi_fail(err, WM_EINVAL,
-                    "spacing '%s' is not known; write power:P, symmetric:P or list:0,...,1", text);
+                    "spacing '%s' is not known; write power:P, symmetric:P, snr:L or list:0,...,1",
+                    text);
 }
 
 /* What a chain needs of its alphas. */
@@ -127,6 +131,22 @@ static wm_status list_alphas(double *a, int64_t *m, const wm_spacing *s, int64_t
     return WM_OK;
 }
 
+/* alpha at a log of (1 - alpha^2) / alpha^2. */
+static double alpha_of(double log_snr)
+{
+    return 1 / sqrt(1 + exp(log_snr));
+}
+
+static double snr_alpha(int64_t k, int64_t m, const wm_spacing *s)
+{
+    const double lowest = s->lowest > 0 ? s->lowest : 0.01,
+                 from = log1p(-lowest * lowest) - 2 * log(lowest);
+
+    if (k == 0 || k == m)
+        return k == 0 ? 0 : 1;
+    return k == 1 ? lowest : alpha_of(from - (from + s->power) * (double)(k - 1) / (double)(m - 2));
+}
+
 static wm_status formula_alphas(double *a, int64_t m, const wm_spacing *s, wm_error *err)
 {
     if (!(s->power > 0) || !isfinite(s->power))
@@ -141,7 +161,9 @@ static wm_status formula_alphas(double *a, int64_t m, const wm_spacing *s, wm_er
     for (int64_t k = 0; k <= m; k++) {
         const double t = (double)k / (double)m, p = s->power;
 
-        if (s->kind == WM_SPACING_SYMMETRIC) {
+        if (s->kind == WM_SPACING_SNR) {
+            a[k] = snr_alpha(k, m, s);
+        } else if (s->kind == WM_SPACING_SYMMETRIC) {
             a[k] = 2 * k <= m ? 0.5 * pow(2 * t, p) : 1 - 0.5 * pow(2 - 2 * t, p);
         } else if (s->lowest > 0) {
             const double root = pow(s->lowest, 1 / p);
@@ -166,10 +188,11 @@ static wm_status make_alphas(wm_alphas *out, const wm_spacing *spacing, int64_t 
     int64_t m = bridges + drop;
     wm_status st;
 
-    if (spacing->lowest != 0 && spacing->kind != WM_SPACING_POWER)
+    if (spacing->lowest != 0 && spacing->kind != WM_SPACING_POWER &&
+        spacing->kind != WM_SPACING_SNR)
         return wmi_fail(err, WM_EINVAL,
-                        "spacing: a lowest alpha (%g) goes with power spacing only; put it into "
-                        "the list, or choose power:P",
+                        "spacing: a lowest alpha (%g) goes with power and snr spacing only; "
+                        "put it into the list, or choose power:P",
                         spacing->lowest);
     if (spacing->kind == WM_SPACING_LIST) {
         if ((st = list_alphas(out->alpha, &m, spacing, bridges, err)))

@@ -451,10 +451,10 @@ static void known_values(void **state)
 
 static void objectives_have_names(void **state)
 {
-    const char *const names[] = {"logistic", "nwj", "lsq", "multinomial", "infonce"};
+    const char *const names[] = {"logistic", "nwj", "lsq", "multinomial", "infonce", "denoise"};
 
     (void)state;
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         assert_string_equal(wmi_objective_name((wmi_objective)i), names[i]);
 }
 
