@@ -82,6 +82,6 @@ wm_status ebm_result_print(const cli_call *call, const ebm_result *r, wm_error *
         wm_ebm_get_bridge(r->model, k, &b[k]);
     st = print_bridges(call, wm_ebm_model_text(info->model, text, sizeof text), b, info->bridges,
                        NULL, err);
-    print_checks(&r->checks, advice);
+    print_checks(call, &r->checks, advice);
     return st;
 }

@@ -154,6 +154,7 @@ static wm_status run(wm_study **out, const wm_data *p, const wm_data *q, const w
         (st = wmi_study_columns(s, p, q, schema, opts, err)) ||
         (st = wmi_study_judge(s, p, opts, err)))
         goto done;
+    wmi_ratio_judge(s->ratio, &s->checks);
     s->info.seconds = wm_clock(opts->control.sink) - start;
     *out = s;
     s = NULL; /* the caller's now */
