@@ -282,8 +282,10 @@ static void check_samples(wm_study *s)
             &s->checks, "samples", n / numbers, each,
             n / numbers < 1 ? WM_CHECK_FAILED : WM_CHECK_DOUBT,
             "There are only %.0f rows for the %.0f numbers of a bridge, %.1f each, of at least "
-            "%.0f: more rows, fewer columns, or a linear model.",
-            n, numbers, n / numbers, each);
+            "%.0f: more rows, %s.",
+            n, numbers, n / numbers, each,
+            s->pairs ? "or fewer columns" /* a linear model sees no pairs */
+                     : "fewer columns, or a linear model");
 }
 
 /* Copies are no new draws, and a row that is held out may be one of those that a fit has seen. */
