@@ -116,13 +116,17 @@ static void put_options(wm_summary *s, const apply_opts *o)
 }
 
 /* Threads and seconds are not part of it: the same numbers have the same note. */
-static void put_note(wm_summary *s, const cli_call *call, const char *model,
+static void put_note(wm_summary *s, const cli_call *call, const char *model, const wm_ratio *ratio,
                      const wm_apply_info *info)
 {
     const apply_opts *o = call->opts;
     const wm_weights_info *w = &info->weights;
+    const char *reason = NULL;
+    wm_verdict verdict = WM_TRUST;
+    const bool judged = wm_ratio_get_verdict(ratio, &verdict, &reason);
 
     WM_PUT(s, WM_TEXT("version", wm_version()), WM_TEXT("model", model),
+           WM_TEXT("verdict", judged ? wm_verdict_text(verdict) : NULL), WM_TEXT("reason", reason),
            WM_TEXT("input", call->args[1]), WM_TEXT("output", file_of(call) ? file_of(call) : "-"),
            WM_TEXT("what", what_is_written(o)));
     put_options(wm_summary_object(s, "options"), o);
@@ -144,8 +148,8 @@ static void put_note(wm_summary *s, const cli_call *call, const char *model,
 }
 
 /* FILE.json, beside the numbers; without it they are not whole. */
-static wm_status write_note(const cli_call *call, const char *model, const wm_apply_info *info,
-                            wm_error *err)
+static wm_status write_note(const cli_call *call, const char *model, const wm_ratio *ratio,
+                            const wm_apply_info *info, wm_error *err)
 {
     const char *out = file_of(call);
     char path[CLI_PATH_SIZE + 8];
@@ -159,7 +163,7 @@ static wm_status write_note(const cli_call *call, const char *model, const wm_ap
     if ((st = wm_summary_new(&s, err)))
         goto done;
     wm_summary_text(s, "command", "apply");
-    put_note(s, call, model, info);
+    put_note(s, call, model, ratio, info);
     st = wm_summary_write(s, path, err);
 done:
     wm_summary_free(s);
@@ -207,6 +211,19 @@ static wm_status print_table(const cli_call *call, const wm_apply_info *info, wm
     return wm_text_table_finish(t, file_of(call) ? stdout : stderr, err);
 }
 
+/* Numbers are no better than the ratio that gave them. Whether it was not trusted. */
+static bool tell_verdict(const cli_call *call, const wm_ratio *ratio)
+{
+    const char *reason;
+    wm_verdict verdict;
+
+    if (!wm_ratio_get_verdict(ratio, &verdict, &reason) || verdict == WM_TRUST)
+        return false;
+    wm_say(call->sink, WM_LOG_WARN, "%s was %s when it was fitted: %s", call->args[0],
+           verdict == WM_REJECT ? "rejected" : "doubted", reason);
+    return true;
+}
+
 static wm_status run(cli_call *call, wm_error *err)
 {
     const apply_opts *opts = call->opts;
@@ -238,12 +255,12 @@ static wm_status run(cli_call *call, wm_error *err)
         (st = cli_model_path(model, call->args[0], "ratio P Q", err)) ||
         (st = wm_ratio_load(&ratio, model, err)) ||
         (st = wm_ratio_apply(&info, ratio, call->args[1], out, &o, err)) ||
-        (st = write_note(call, model, &info, err)))
+        (st = write_note(call, model, ratio, &info, err)))
         goto done;
-    put_note(call->summary, call, model, &info);
-    call->doubt = info.far > info.n / 1000 || info.not_finite > 0 ||
+    put_note(call->summary, call, model, ratio, &info);
+    call->doubt = tell_verdict(call, ratio) || info.far > info.n / 1000 || info.not_finite > 0 ||
                   (opts->weights && info.weights.pareto_k > info.weights.pareto_limit);
-    if (cli_shows_tables(call) && (file_of(call) || !call->common->quiet))
+    if (cli_shows_tables(call) && !call->common->quiet)
         st = print_table(call, &info, err);
 done:
     wm_ratio_free(ratio);
@@ -254,11 +271,13 @@ const cli_command cmd_apply = {
     .name = "apply",
     .about = "log-ratios, or importance weights, at the rows of any file",
     .arguments = "RUN X",
-    .details = "RUN is a folder made by `waymark ratio -o` (or mi: log-ratios are then those of "
-               "the joint to the product of the marginals), or a model file. X has the columns "
-               "that the model was fitted on, by name and among others, or by place; in any format "
-               "that ratio reads and of any size; - is stdin. The numbers do not depend on "
-               "--threads. FILE.json, beside FILE, says how they were made.",
+    .details =
+        "RUN is a folder made by `waymark ratio -o` (or mi: log-ratios are then those of "
+        "the joint to the product of the marginals), or a model file. X has the columns "
+        "that the model was fitted on, by name and among others, or by place; in any format "
+        "that ratio reads and of any size; - is stdin. The numbers do not depend on "
+        "--threads. FILE.json, beside FILE, says how they were made. A ratio that was doubted "
+        "or rejected is told of, and fails with --strict.",
     .examples = "waymark ratio p.csv q.csv -o run\n"
                 "waymark apply run new.csv -o new.npy\n"
                 "waymark apply run q.csv -o weights.csv --weights mean-one --pareto --keep id\n"

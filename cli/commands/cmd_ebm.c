@@ -190,6 +190,9 @@ static wm_status read_rows(wm_data **out, const char *path, const ebm_opts *f, c
     return ebm_read(out, f->schema, path, all_numbers(&f->fit), &f->read, call, err);
 }
 
+/* Of --time-limit, for the fit: the rest is for AIS and figures. */
+static const double FIT_SHARE = 0.8;
+
 /* Fits and, with a run folder, saves. */
 static wm_status fit(wm_ebm **out, const wm_data *data, ebm_opts *f, cli_call *call, wm_error *err)
 {
@@ -211,6 +214,7 @@ static wm_status fit(wm_ebm **out, const wm_data *data, ebm_opts *f, cli_call *c
     f->fit.schema = all_numbers(&f->fit) ? NULL : f->schema;
     f->fit.control.on_eval = wm_metrics_eval;
     f->fit.control.ctx = &metrics;
+    f->fit.control.time_limit *= FIT_SHARE;
     if ((st = wm_ebm_fit(out, data, valid, &f->fit, err)) ||
         (st = wm_metrics_done(&metrics, err)) ||
         (st = wm_run_folder_path(&path, call->run, "model.safetensors", err)) ||
@@ -232,9 +236,29 @@ typedef struct ebm_result {
     wm_checks checks;
 } ebm_result;
 
-/* A short run of AIS, where one is wanted. */
+/* A sink that ends a walk when its time is up: the library's chains know no limit of time. */
+typedef struct deadline {
+    const cli_call *call;
+    double at; /* seconds of the clock */
+    volatile sig_atomic_t over;
+} deadline;
+
+static void see_progress(void *ctx, const wm_progress *p)
+{
+    deadline *d = ctx;
+
+    d->over = wm_clock(NULL) >= d->at || *d->call->stop;
+    d->call->sink->progress(d->call->sink->ctx, p);
+}
+
+/* A short run of AIS, where one is wanted and time is left. */
 static wm_status look_at_normaliser(ebm_result *r, wm_ebm_walk *walk, cli_call *call, wm_error *err)
 {
+    const double limit = call->common->time_limit;
+    deadline until = {.call = call, .at = call->started + limit};
+    wm_sink sink = *call->sink;
+    wm_status st;
+
     if (walk->steps == WM_AUTO)
         walk->steps = r->info.height == 0 ? 300 : 0;
     r->has_ais = walk->steps > 0;
@@ -243,7 +267,21 @@ static wm_status look_at_normaliser(ebm_result *r, wm_ebm_walk *walk, cli_call *
     walk->control = cli_control(call);
     if (walk->steps < r->info.bridges)
         walk->steps = r->info.bridges;
-    return wm_ebm_ais(&r->ais, NULL, r->model, walk, err);
+    if (limit > 0) {
+        sink.ctx = &until;
+        sink.log = NULL;
+        sink.progress = see_progress;
+        walk->control.sink = &sink;
+        walk->control.stop = &until.over;
+        until.over = wm_clock(NULL) >= until.at;
+    }
+    st = wm_ebm_ais(&r->ais, NULL, r->model, walk, err);
+    if (st == WM_EINTERRUPTED && until.over && !*call->stop) {
+        r->has_ais = false;
+        wm_say(call->sink, WM_LOG_WARN, "time is up: the normaliser was not looked at");
+        return WM_OK;
+    }
+    return st;
 }
 
 /* ---- what comes out ---- */
@@ -310,7 +348,7 @@ static wm_status print_result(const cli_call *call, const ebm_result *r, wm_erro
         wm_ebm_get_bridge(r->model, k, &b[k]);
     st = print_bridges(call, wm_ebm_model_text(info->model, text, sizeof text), b, info->bridges,
                        NULL, err);
-    print_checks(&r->checks, advice);
+    print_checks(call, &r->checks, advice);
     return st;
 }
 

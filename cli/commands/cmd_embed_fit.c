@@ -188,7 +188,7 @@ static wm_status print_result(const cli_call *call, const result *r, const own_p
            pairs->of.part[WM_PART_VALID].n, r->info.best_step, r->info.steps, r->info.features);
     st = print_bridges(call, embed_objectives[r->info.objective], b, r->info.bridges, r->by_bridge,
                        err);
-    print_checks(&r->checks, advice);
+    print_checks(call, &r->checks, advice);
     return st;
 }
 

@@ -163,7 +163,7 @@ static void print_result(const cli_call *call, const result *r, const wm_ebm_inf
            r->bracket.closed    ? "closed"
            : r->bracket.crossed ? "crossed, one of the two is wrong: raise --steps"
                                 : "open, raise --steps");
-    print_checks(&r->checks, advice);
+    print_checks(call, &r->checks, advice);
 }
 
 /* log phi and log q of every row, beside the summary. */

@@ -210,8 +210,8 @@ static wm_status show(const mi_run *r, const cli_call *call, const wm_study_info
     if (opts->shuffled)
         printf("shuffled pairs: %.4f, standard error %.4f (the truth is 0)\n", r->null.value * unit,
                r->null.se * unit);
-    printf("from %" PRId64 " pairs of %" PRId64 " and %" PRId64 " columns, %" PRId64 " folds\n\n",
-           info->n_p, r->dim_u, info->dim - r->dim_u, info->folds);
+    printf("from %" PRId64 " pairs of %" PRId64 " and %" PRId64 " columns, %" PRId64 " folds\n%s",
+           info->n_p, r->dim_u, info->dim - r->dim_u, info->folds, call->common->quiet ? "" : "\n");
     if (opts->compare && (st = compare_table(r, call, info, err)))
         return st;
     return study_tables(call, r->study, err);

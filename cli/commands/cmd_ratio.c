@@ -116,8 +116,9 @@ static wm_status run(cli_call *call, wm_error *err)
         print_estimate(call, "KL(p, q)", &info.kl_pq, "");
         print_estimate(call, "KL(q, p)", &info.kl_qp, "");
         printf("from %" PRId64 " rows of p and %" PRId64 " of q, %" PRId64 " column%s, %" PRId64
-               " folds\n\n",
-               info.n_p, info.n_q, info.dim, info.dim == 1 ? "" : "s", info.folds);
+               " folds\n%s",
+               info.n_p, info.n_q, info.dim, info.dim == 1 ? "" : "s", info.folds,
+               call->common->quiet ? "" : "\n");
         if ((st = print_columns(call, r.study, err)) || (st = study_tables(call, r.study, err)))
             goto done;
     }

@@ -216,7 +216,7 @@ static void add_summary(cli_call *call, const wm_draws *d, const wm_diagnosis *d
     if (diagnosis) {
         printf("R-hat at most %.3f, effective sample size at least %.0f (bulk), %.0f (tail)\n",
                diagnosis->worst_rhat, diagnosis->least_bulk, diagnosis->least_tail);
-        print_checks(&checks, advice);
+        print_checks(call, &checks, advice);
     }
 }
 

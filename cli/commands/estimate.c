@@ -295,6 +295,8 @@ wm_status print_bridges(const cli_call *call, const char *what, const wm_bridge 
     char title[160], headers[64];
     wm_text_table *t;
 
+    if (call->common->quiet)
+        return WM_OK;
     snprintf(title, sizeof title, "%" PRId64 " bridge%s, %s", n, n == 1 ? "" : "s", what);
     snprintf(headers, sizeof headers, "bridge%s|loss|accuracy|%s", alphas ? "|alpha from|to" : "",
              units_name(call));
@@ -342,8 +344,13 @@ wm_status study_tables(const cli_call *call, const wm_study *study, wm_error *er
              info.spacing_found ? "found" : "as given");
     if ((st = print_bridges(call, what, b, info.bridges, NULL, err)))
         return st;
-    print_mixing(&info);
-    print_checks(wm_study_checks(study), advice);
+    if (!call->common->quiet && info.bridges > 1)
+        printf("Each bridge's %s are the mean over its own waymark; the answer asks all bridges "
+               "about rows of p,\nso these need not sum to it.\n",
+               units_name(call));
+    if (!call->common->quiet)
+        print_mixing(&info);
+    print_checks(call, wm_study_checks(study), advice);
     return WM_OK;
 }
 

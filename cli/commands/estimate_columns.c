@@ -67,7 +67,7 @@ wm_status print_columns(const cli_call *call, const wm_study *study, wm_error *e
     wm_status st;
 
     wm_study_get_info(study, &info);
-    if (info.dim < 2 || !wm_study_column_at(study, 0))
+    if (info.dim < 2 || !wm_study_column_at(study, 0) || call->common->quiet)
         return WM_OK;
     snprintf(headers, sizeof headers, "<column|<kind|share of KL|its own KL, %s", units_name(call));
     t = wm_text_table_new("Which columns differ", headers);
@@ -77,7 +77,7 @@ wm_status print_columns(const cli_call *call, const wm_study *study, wm_error *e
         char share[16] = "-";
 
         if (isfinite(c->share) && !c->aside)
-            snprintf(share, sizeof share, "%.0f %%", 100 * c->share);
+            snprintf(share, sizeof share, "%.0f %%", round(100 * c->share) + 0.0); /* never -0 */
         WM_ROW(t, WM_CELL_TEXT(c->name),
                WM_CELL_TEXT(c->aside      ? "left out"
                             : c->discrete ? "discrete"
@@ -86,6 +86,8 @@ wm_status print_columns(const cli_call *call, const wm_study *study, wm_error *e
     }
     st = wm_text_table_finish(t, stdout, err);
     if (!st && info.dim > SHOWN)
-        printf("and %" PRId64 " columns that matter less.\n", info.dim - SHOWN);
+        printf("and %" PRId64 " column%s less.\n", info.dim - SHOWN,
+               info.dim == SHOWN + 1 ? " that matters" : "s that matter");
+    printf("\n");
     return st;
 }

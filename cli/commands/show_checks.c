@@ -43,12 +43,18 @@ void summary_checks(cli_call *call, const wm_checks *list, const check_advice *a
     call->doubt = reason != NULL;
 }
 
-void print_checks(const wm_checks *list, const check_advice *advice)
+void print_checks(const cli_call *call, const wm_checks *list, const check_advice *advice)
 {
     static const char *const say[] = {"", " The truth may lie outside the interval.",
                                       " Do not use this number."};
+    const wm_check *reason = wm_checks_reason(list);
     const wm_verdict verdict = wm_checks_verdict(list);
 
+    if (call->common->quiet) {
+        printf("Verdict: %s.%s%s\n", wm_verdict_text(verdict), reason ? " " : "",
+               reason ? reason->meaning : "");
+        return;
+    }
     printf("\nChecks\n");
     for (int64_t i = 0; i < list->n; i++) {
         const wm_check *c = &list->check[i];

@@ -16,7 +16,7 @@ typedef struct check_advice {
 
 /* Rows "checks" of the summary, its "verdict" and "reason", and the exit code of --strict. */
 void summary_checks(cli_call *call, const wm_checks *list, const check_advice *advice);
-/* The same on stdout. */
-void print_checks(const wm_checks *list, const check_advice *advice);
+/* The same on stdout; with --quiet the verdict and its reason alone. */
+void print_checks(const cli_call *call, const wm_checks *list, const check_advice *advice);
 
 #endif

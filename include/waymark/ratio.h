@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "waymark/check.h"
 #include "waymark/data.h"
 #include "waymark/fit.h"
 #include "waymark/status.h"
@@ -172,6 +173,13 @@ WM_API int64_t wm_scorer_far(const wm_scorer *s);
 WM_API void wm_ratio_get_info(const wm_ratio *r, wm_ratio_info *info);
 /** Bridge k, 0 <= k < bridges. */
 WM_API void wm_ratio_get_bridge(const wm_ratio *r, int64_t k, wm_bridge *bridge);
+
+/** What the study that made it thought of it, which its file keeps.
+ * @param[out] verdict  or NULL
+ * @param[out] reason   the sentence of the check that made the verdict what it is, empty for trust;
+ * borrowed; or NULL
+ * @return false, and nothing is written, for a ratio that no study has judged */
+WM_API bool wm_ratio_get_verdict(const wm_ratio *r, wm_verdict *verdict, const char **reason);
 
 /** Write the model as safetensors, whole or not at all; opens in any reader of the format. */
 WM_API WM_MUST_CHECK wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err);

@@ -116,22 +116,24 @@ void wmi_check_chasm(wm_checks *list, const wmi_easiest *e, double failed_loss, 
         if (e->accuracy > 0.5)
             wmi_checks_add(list, "chasm", e->loss, WM_CHASM_LOSS, WM_CHECK_OK,
                            "Neighbouring waymarks overlap: the classifier of the hardest bridge "
-                           "(%" PRId64 ") is right %.1f times in 100.",
-                           e->at, 100 * e->accuracy);
+                           "(%" PRId64 ") is right %.1f times in 100, with a loss of %.3f (below "
+                           "%.1f is a chasm).",
+                           e->at, 100 * e->accuracy, e->loss, WM_CHASM_LOSS);
         else /* a ratio of 1 decides for neither, which counts as wrong */
             wmi_checks_add(list, "chasm", e->loss, WM_CHASM_LOSS, WM_CHECK_OK,
                            "Neighbouring waymarks overlap: the classifier of the hardest bridge "
-                           "(%" PRId64 ") is right no more often than chance.",
-                           e->at);
+                           "(%" PRId64 ") is right no more often than chance, with a loss of %.3f "
+                           "(below %.1f is a chasm).",
+                           e->at, e->loss, WM_CHASM_LOSS);
         return;
     }
     if (has_alphas)
         snprintf(where, sizeof where, " (alpha %.4g to %.4g)", e->alpha_from, e->alpha_to);
     wmi_checks_add(list, "chasm", e->loss, WM_CHASM_LOSS,
                    e->loss < failed_loss ? WM_CHECK_FAILED : WM_CHECK_DOUBT,
-                   "Bridge %" PRId64 "%s tells its two waymarks apart %.2f times in 100, so that "
-                   "it learns little about by how much: use more %s%s.",
-                   e->at, where, 100 * e->accuracy, more,
+                   "Bridge %" PRId64 "%s tells its two waymarks apart %.2f times in 100 (loss "
+                   "%.4f, below %.1f), so that it learns little about by how much: use more %s%s.",
+                   e->at, where, 100 * e->accuracy, e->loss, WM_CHASM_LOSS, more,
                    has_alphas ? ", or a spacing with a smaller gap there" : "");
 }
 

@@ -113,7 +113,7 @@ void wmi_check_entropy(wm_checks *list, const wm_estimate *mi, const char *what,
 
 /* Levels that one side has and the other lacks. */
 typedef struct lone {
-    int64_t levels, rows;       /* of all columns */
+    int64_t levels;             /* of all columns */
     int64_t most;               /* rows of the level that has the most */
     const char *column, *level; /* that one */
     double expected;            /* rows of it on the other side, most of all levels */
@@ -132,7 +132,6 @@ static void see_column(lone *l, const wmi_level_counts *c, int side)
         if (rows == 0 || c->rows[!side][k] > 0)
             continue;
         l->levels++;
-        l->rows += rows;
         l->expected = fmax(l->expected, (double)rows * (double)total[!side] / (double)total[side]);
         if (rows > l->most) {
             l->most = rows;
@@ -167,6 +166,7 @@ void wmi_check_levels(wm_checks *list, int64_t n, const wmi_level_counts column[
     lone l[2] = {{0}, {0}};
     char text[2][200] = {"", ""};
     double expected;
+    int64_t most;
 
     for (int side = 0; side < 2; side++) {
         for (int64_t j = 0; j < n; j++)
@@ -177,11 +177,12 @@ void wmi_check_levels(wm_checks *list, int64_t n, const wmi_level_counts column[
     if (l[0].levels + l[1].levels == 0)
         return;
     expected = fmax(l[0].expected, l[1].expected);
+    most = l[0].most > l[1].most ? l[0].most : l[1].most;
     if (expected >= EXPECTED)
-        wmi_checks_add(list, "levels", (double)(l[0].rows + l[1].rows), 0, WM_CHECK_DOUBT,
+        wmi_checks_add(list, "levels", (double)most, 0, WM_CHECK_DOUBT,
                        "%s%sThe answer takes that for rare, not for impossible.", text[0], text[1]);
     else
-        wmi_checks_add_unknown(list, "levels", (double)(l[0].rows + l[1].rows), 0, false,
+        wmi_checks_add_unknown(list, "levels", (double)most, 0, false,
                                "%s%sThe answer takes that for rare, not for impossible.", text[0],
                                text[1]);
 }

@@ -108,17 +108,22 @@ static double distance2(int64_t d, const double *a, const double *b)
     return sum;
 }
 
-/* Squared distance of row `from` to its COMPANY-th neighbour among n rows. */
+/* Squared distance of row `from` to its COMPANY-th neighbour among n rows. Rows at the same place
+ * are none: where many share their values they say nothing of how far the next ones are. */
 static double reach_of(int64_t n, int64_t d, const double *x, int64_t from)
 {
-    lowest nearest = {.k = COMPANY + 1}; /* the first is itself */
+    lowest nearest = {.k = COMPANY};
 
-    for (int64_t i = 0; i < n; i++)
-        show(&nearest, distance2(d, x + i * d, x + from * d));
-    return nearest.value[COMPANY];
+    for (int64_t i = 0; i < n; i++) {
+        const double r2 = distance2(d, x + i * d, x + from * d);
+
+        if (r2 > 0)
+            show(&nearest, r2);
+    }
+    return nearest.n == COMPANY ? nearest.value[COMPANY - 1] : INFINITY;
 }
 
-/* How many of n rows are nearer to a point than that, and which is the nearest of all. */
+/* How many of n rows are no farther from a point than that, and which is the nearest of all. */
 static int64_t count_near(int64_t n, int64_t d, const double *x, const double *point, double reach2,
                           int64_t *nearest, double *least)
 {
@@ -128,7 +133,7 @@ static int64_t count_near(int64_t n, int64_t d, const double *x, const double *p
     for (int64_t i = 0; i < n; i++) {
         const double r2 = distance2(d, x + i * d, point);
 
-        count += r2 < reach2;
+        count += r2 <= reach2;
         if (r2 < *least) {
             *least = r2;
             *nearest = i;

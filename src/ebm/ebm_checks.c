@@ -17,17 +17,19 @@ static void check_normaliser(wm_checks *list, const wm_ais *ais)
     if (ais->ess < LEAST_ESS)
         wmi_checks_add_unknown(list, "normaliser", ais->ess, LEAST_ESS, true,
                                "The weights of AIS rest on %.1f of %" PRId64
-                               " chains, so log Z is not known: more steps of AIS may tell.",
-                               ais->ess, ais->used);
+                               " chains, fewer than %.0f, so log Z is not known: more steps of AIS "
+                               "may tell.",
+                               ais->ess, ais->used, LEAST_ESS);
     else if (fabs(ais->log_z) <= limit)
         wmi_checks_add(list, "normaliser", ais->log_z, limit, WM_CHECK_OK,
-                       "By AIS log Z of phi is %.2f +- %.2f nats: direct likelihoods hold to that.",
-                       ais->log_z, ais->se);
+                       "By AIS log Z of phi is %.2f +- %.2f nats, within %.2f of 0: direct "
+                       "likelihoods hold to that.",
+                       ais->log_z, ais->se, limit);
     else
         wmi_checks_add(list, "normaliser", ais->log_z, limit, WM_CHECK_DOUBT,
-                       "By AIS log Z of phi is %.2f +- %.2f nats, not 0: direct likelihoods are "
-                       "off by that; more training or more bridges may help.",
-                       ais->log_z, ais->se);
+                       "By AIS log Z of phi is %.2f +- %.2f nats, not within %.2f of 0: direct "
+                       "likelihoods are off by that; more training or more bridges may help.",
+                       ais->log_z, ais->se, limit);
 }
 
 void wm_ebm_check(const wm_ebm *e, const wm_ais *ais, wm_checks *list)

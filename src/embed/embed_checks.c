@@ -18,13 +18,15 @@ static void check_calibration(wm_checks *list, const wm_estimate *mi, const wm_e
 
     if (fabs(apart) > limit)
         wmi_checks_add(list, "calibration", fabs(apart), limit, WM_CHECK_DOUBT,
-                       "The scores say %.3g nats and tell %.3g: they are too %s. Take the "
-                       "calibrated estimate, or fit longer.",
-                       mi->value, calibrated->value, apart > 0 ? "sure" : "timid");
+                       "The scores say %.3g nats and tell %.3g, %.2g apart where %.2g would pass: "
+                       "they are too %s. Take the calibrated estimate, or fit longer.",
+                       mi->value, calibrated->value, fabs(apart), limit,
+                       apart > 0 ? "sure" : "timid");
     else
         wmi_checks_add(list, "calibration", fabs(apart), limit, WM_CHECK_OK,
-                       "What the scores say and what they tell agree: %.3g and %.3g nats.",
-                       mi->value, calibrated->value);
+                       "What the scores say and what they tell agree: %.3g and %.3g nats, %.2g "
+                       "apart, of at most %.2g.",
+                       mi->value, calibrated->value, fabs(apart), limit);
 }
 
 static void check_bound(wm_checks *list, double mi, double most)
@@ -33,9 +35,9 @@ static void check_bound(wm_checks *list, double mi, double most)
 
     if (reached > NEAR_BOUND)
         wmi_checks_add(list, "bound", reached, NEAR_BOUND, WM_CHECK_DOUBT,
-                       "The estimate is %.0f %% of the most that InfoNCE can say: the truth may be "
-                       "far above. The logistic objective has no such bound.",
-                       100 * reached);
+                       "The estimate is %.0f %% of the most that InfoNCE can say, more than %.0f "
+                       "%%: the truth may be far above. The logistic objective has no such bound.",
+                       100 * reached, 100 * NEAR_BOUND);
     else
         wmi_checks_add(list, "bound", reached, NEAR_BOUND, WM_CHECK_OK,
                        "The estimate is %.0f %% of the most that InfoNCE can say.", 100 * reached);

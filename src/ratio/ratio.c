@@ -1,6 +1,7 @@
 /* ratio.c - wm_ratio: checking and preparing samples, and the way to one of the two fits. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -425,4 +426,24 @@ void wm_ratio_get_info(const wm_ratio *r, wm_ratio_info *info)
 void wm_ratio_get_bridge(const wm_ratio *r, int64_t k, wm_bridge *bridge)
 {
     *bridge = r->bridges[k];
+}
+
+void wmi_ratio_judge(wm_ratio *r, const wm_checks *checks)
+{
+    const wm_check *reason = wm_checks_reason(checks);
+
+    r->judged = true;
+    r->verdict = wm_checks_verdict(checks);
+    snprintf(r->reason, sizeof r->reason, "%s", reason ? reason->meaning : "");
+}
+
+bool wm_ratio_get_verdict(const wm_ratio *r, wm_verdict *verdict, const char **reason)
+{
+    if (!r->judged)
+        return false;
+    if (verdict)
+        *verdict = r->verdict;
+    if (reason)
+        *reason = r->reason;
+    return true;
 }

@@ -19,6 +19,8 @@
 enum {
     N_OWN = 13,   /* tensors beside the parameters; the last four only where they are needed */
     N_COUNTS = 8, /* whole numbers of wm_ratio_info */
+    N_META_ALWAYS = 13,
+    N_META = N_META_ALWAYS + 3, /* with schema, verdict and reason, where there are */
 };
 
 static const char *const form_names[] = {"free", "posdiag", "semidef"};
@@ -156,7 +158,7 @@ wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err)
     char model[64], bridges[WMI_META_BYTES], dim[WMI_META_BYTES], width[WMI_META_BYTES],
         blocks[WMI_META_BYTES], seed[WMI_META_BYTES], members[WMI_META_BYTES],
         pairs[WMI_META_BYTES];
-    const wmi_st_pair meta[] = {
+    wmi_st_pair meta[N_META] = {
         {"format", r->mix ? FORMAT : FORMAT_PLAIN},
         {"version", wm_version()},
         {"model", wm_ratio_model_text(r->model, model, sizeof model)},
@@ -170,9 +172,8 @@ wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err)
         {"seed", seed},
         {"members", members},
         {"pairs", pairs},
-        {"schema", r->schema}, /* last: left out where there is none */
     };
-    const int64_t n_meta = (int64_t)(sizeof meta / sizeof *meta) - !r->schema;
+    int64_t n_meta = N_META_ALWAYS;
     wmi_st_tensor *t = NULL;
     packed own = {0};
     wmi_encoder_file columns = {.kinds = NULL};
@@ -187,6 +188,12 @@ wm_status wm_ratio_save(const wm_ratio *r, const char *path, wm_error *err)
     snprintf(seed, WMI_META_BYTES, "%" PRIu64, r->seed);
     snprintf(members, WMI_META_BYTES, "%" PRId64, r->members);
     snprintf(pairs, WMI_META_BYTES, "%" PRId64, r->pairs);
+    if (r->schema)
+        meta[n_meta++] = (wmi_st_pair){"schema", r->schema};
+    if (r->judged) {
+        meta[n_meta++] = (wmi_st_pair){"verdict", wm_verdict_text(r->verdict)};
+        meta[n_meta++] = (wmi_st_pair){"reason", r->reason};
+    }
     if ((st = wmi_alloc(&t, n + N_OWN, sizeof *t, "tensors", err)) ||
         (st = wmi_alloc(&file, r->members * count, sizeof *file, "parameters", err)) ||
         (st = new_packed(&own, r, err)) ||
@@ -226,6 +233,28 @@ static wm_status read_components(wm_ratio *r, const wmi_safetensors *f, const ch
                             path, names[t], WMI_MIXTURE_MOST);
         r->components[t] = weight->dim[1];
     }
+    return WM_OK;
+}
+
+static wm_status read_verdict(wm_ratio *r, const wmi_safetensors *f, const char *path,
+                              wm_error *err)
+{
+    const char *reason = wmi_safetensors_meta(f, "reason");
+    const char *const names[] = {wm_verdict_text(WM_TRUST), wm_verdict_text(WM_DOUBT),
+                                 wm_verdict_text(WM_REJECT)};
+    int verdict;
+    wm_status st;
+
+    if (!wmi_safetensors_meta(f, "verdict")) /* no study has judged it */
+        return WM_OK;
+    if ((st = wmi_meta_word(f, path, "verdict", names, 3, &verdict, err)))
+        return st;
+    r->judged = true;
+    r->verdict = (wm_verdict)verdict;
+    snprintf(r->reason, sizeof r->reason, "%s", reason ? reason : "");
+    for (char *c = r->reason; *c; c++) /* it goes to terminals */
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = ' ';
     return WM_OK;
 }
 
@@ -280,9 +309,10 @@ static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char
     r->linear_term = linear != 0;
     r->squares = squares != 0;
     r->seed = (uint64_t)seed;
-    if ((st = read_components(r, f, path, err)))
+    if ((st = read_components(r, f, path, err)) ||
+        (st = wmi_meta_schema(f, path, "schema", r->encoder.raw, &r->schema, err)))
         return st;
-    return wmi_meta_schema(f, path, "schema", r->encoder.raw, &r->schema, err);
+    return read_verdict(r, f, path, err);
 }
 
 static wm_status read_encoder(wm_ratio *r, const wmi_safetensors *f, const char *path,

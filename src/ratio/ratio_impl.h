@@ -31,7 +31,13 @@ struct wm_ratio {
     float *knots; /* (encoder.dim, net.bases + 4) of the additive term, or NULL */
     int64_t members;
     double *theta; /* (members, wmi_params_count) */
+    bool judged;   /* by a study, whose verdict and reason these are */
+    wm_verdict verdict;
+    char reason[sizeof((wm_check *)NULL)->meaning];
 };
+
+/* Keeps what the checks of a study add up to. */
+void wmi_ratio_judge(wm_ratio *r, const wm_checks *checks);
 
 /* Encoded samples, cut into training and held-out rows. Borrowed arrays. q's are NULL with
  * normal_q; with pairs they are p's, and rows meet others than themselves. */

@@ -124,9 +124,12 @@ wm_bracket wm_bracket_make(const wm_ais *ais, const wm_raise *raise, const doubl
 
 void wm_bracket_check(const wm_bracket *b, wm_checks *list)
 {
-    wmi_checks_add(list, "bracket", b->gap, b->tolerance + 2 * b->gap_se,
-                   b->closed ? WM_CHECK_OK : WM_CHECK_DOUBT, "%s",
-                   b->closed    ? "AIS and RAISE agree: the bracket is closed."
-                   : b->crossed ? "RAISE is above AIS: one of the runs is wrong; more steps help."
-                                : "AIS and RAISE do not agree yet: more steps help.");
+    const double limit = b->tolerance + 2 * b->gap_se;
+
+    wmi_checks_add(list, "bracket", b->gap, limit, b->closed ? WM_CHECK_OK : WM_CHECK_DOUBT,
+                   "%s (AIS minus RAISE is %.3g nats; closed within %.3g).",
+                   b->closed    ? "AIS and RAISE agree: the bracket is closed"
+                   : b->crossed ? "RAISE is above AIS: one of the runs is wrong; more steps help"
+                                : "AIS and RAISE do not agree yet: more steps help",
+                   b->gap, limit);
 }

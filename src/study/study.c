@@ -170,6 +170,7 @@ static wm_status run(wm_study **out, const wm_data *p, const wm_data *q, const w
         (st = wmi_study_judge(s, p, opts, err)))
         goto done;
     show_constant(s, shift);
+    wmi_ratio_judge(s->ratio, &s->checks);
     s->info.seconds = wm_clock(opts->control.sink) - start;
     *out = s;
     s = NULL; /* the caller's now */

@@ -102,8 +102,8 @@ static void check_extrapolation(wm_study *s)
         wmi_checks_add(
             &s->checks, "extrapolation", worst, limit, WM_CHECK_OK,
             "Bridges are asked about log-ratios like those that they were trained on, at all but "
-            "%.0f %% of the rows.",
-            100 * worst);
+            "%.2g %% of the rows (%.0f %% may be).",
+            100 * worst, 100 * limit);
     else if (wmi_study_form_goes_on(s))
         wmi_checks_add(
             &s->checks, "extrapolation", worst, limit, WM_CHECK_OK,
@@ -157,14 +157,15 @@ static void check_normaliser(wm_study *s, const char *name, const char *what,
         wmi_checks_add_unknown(
             &s->checks, name, n->ess, LEAST_ESS, false,
             "%s should be 1, but cannot be judged: of %" PRId64 " rows a few have all the weight "
-            "(effective sample size %.1f%s). That is so whenever p and q are far apart.",
-            what, rows, n->ess, tail_text(tail, n->pareto_k));
+            "(effective sample size %.1f of at least %.0f%s). That is so whenever p and q are far "
+            "apart.",
+            what, rows, n->ess, LEAST_ESS, tail_text(tail, n->pareto_k));
     else
         wmi_checks_add(
             &s->checks, name, n->log_mean, limit, by_miss(miss, limit),
-            "%s should be 1 and is %.4f (standard error %.4f; effective sample size %.0f of "
-            "%" PRId64 "%s).%s",
-            what, exp(n->log_mean), exp(n->log_mean) * n->se, n->ess, rows,
+            "%s should be 1 and is %.4f (standard error %.4f), off by %.3f nats, of which %.3f "
+            "beyond noise would pass (effective sample size %.0f of %" PRId64 "%s).%s",
+            what, exp(n->log_mean), exp(n->log_mean) * n->se, n->log_mean, limit, n->ess, rows,
             tail_text(tail, n->pareto_k),
             miss <= limit ? "" : " The ratio is off by that much: more data or another model.");
 }
@@ -173,7 +174,6 @@ static void check_normaliser(wm_study *s, const char *name, const char *what,
  * is too long. */
 static wm_status check_bridges(wm_study *s, wm_error *err)
 {
-    char text[32];
     double worst = 0, tail = -INFINITY;
     wm_normaliser heavy = {0}; /* of the bridge that can be judged least, or of none */
     int64_t at = 0, heaviest = -1;
@@ -199,29 +199,36 @@ static wm_status check_bridges(wm_study *s, wm_error *err)
         }
     if (worst <= OFF)
         wmi_checks_add(&s->checks, "bridges", worst, OFF, WM_CHECK_OK,
-                       "Every bridge's ratio has mean 1 under its own denominator.");
+                       "Every bridge's ratio has mean 1 under its own denominator, to %.2g nats "
+                       "beyond noise (%.1f would pass).",
+                       worst, OFF);
     else
         wmi_checks_add(&s->checks, "bridges", worst, OFF, by_miss(worst, OFF),
                        "The ratio of bridge %" PRId64
-                       " does not have mean 1 under its own denominator: it is "
-                       "not learned well. More data, longer training, or another model.",
-                       at);
+                       " does not have mean 1 under its own denominator, by %.2g nats beyond "
+                       "noise (%.1f would pass): it is not learned well. More data, longer "
+                       "training, or another model.",
+                       at, worst, OFF);
     if (heaviest < 0)
         wmi_checks_add(&s->checks, "tails", tail, TAIL, WM_CHECK_OK,
-                       "No bridge's ratio hangs on a few rows%s.", tail_text(text, tail));
+                       isfinite(tail)
+                           ? "No bridge's ratio hangs on a few rows (largest tail k %.2f, "
+                             "good up to %.1f, or most rows count)."
+                           : "No bridge's ratio hangs on a few rows.",
+                       tail, TAIL);
     else if (wmi_study_form_goes_on(s))
-        wmi_checks_add(&s->checks, "tails", tail, TAIL, WM_CHECK_OK,
+        wmi_checks_add(&s->checks, "tails", heavy.pareto_k, TAIL, WM_CHECK_OK,
                        "The ratio of bridge %" PRId64 " is largest at a few extreme rows (tail k "
                        "%.2f, effective sample size %.0f of %" PRId64 "), where it is that of "
                        "normal tables; they look normal.",
                        heaviest, heavy.pareto_k, heavy.ess, s->trial.n_path);
     else
         wmi_checks_add(
-            &s->checks, "tails", tail, TAIL, WM_CHECK_DOUBT,
-            "The ratio of bridge %" PRId64 " hangs on a few extreme rows (tail k %.2f, effective "
-            "sample size %.0f of %" PRId64 "): how large it is there cannot be told from these "
-            "data. More bridges or more rows.",
-            heaviest, heavy.pareto_k, heavy.ess, s->trial.n_path);
+            &s->checks, "tails", heavy.pareto_k, TAIL, WM_CHECK_DOUBT,
+            "The ratio of bridge %" PRId64 " hangs on a few extreme rows (tail k %.2f, good up to "
+            "%.1f; effective sample size %.0f of %" PRId64 "): how large it is there cannot be "
+            "told from these data. More bridges or more rows.",
+            heaviest, heavy.pareto_k, TAIL, heavy.ess, s->trial.n_path);
     return WM_OK;
 }
 
@@ -239,14 +246,16 @@ static void check_overfitting(wm_study *s)
     if (gap <= limit)
         wmi_checks_add(
             &s->checks, "overfitting", gap, limit, WM_CHECK_OK,
-            "Losses at rows that fits have seen (%.4f) and have not seen (%.4f) are close.",
-            s->info.train_loss, s->info.test_loss);
+            "Losses at rows that fits have seen (%.4f) and have not seen (%.4f) are close: %.4f "
+            "apart, of at most %.3f.",
+            s->info.train_loss, s->info.test_loss, gap, limit);
     else
         wmi_checks_add(
             &s->checks, "overfitting", gap, limit, WM_CHECK_DOUBT,
-            "Fits know the rows that they have seen (loss %.4f) better than others (%.4f): the "
-            "ratio is noisy, and differences come out too small; more data, or a simpler model.",
-            s->info.train_loss, s->info.test_loss);
+            "Fits know the rows that they have seen (loss %.4f) better than others (%.4f), by "
+            "%.4f where %.3f would pass: the ratio is noisy, and differences come out too small; "
+            "more data, or a simpler model.",
+            s->info.train_loss, s->info.test_loss, gap, limit);
 }
 
 /* Free numbers of a bridge: of curves those that are in effect, the most of any fit. */
@@ -280,14 +289,18 @@ static void check_samples(wm_study *s)
                        n, curves ? "single columns" : "means and covariances", least);
     else if (n / numbers >= each)
         wmi_checks_add(&s->checks, "samples", n / numbers, each, WM_CHECK_OK,
-                       "There are %.0f rows for the %.0f numbers of a bridge.", n, numbers);
+                       "There are %.0f rows for the %.0f numbers of a bridge: %.1f each, of at "
+                       "least %.0f.",
+                       n, numbers, n / numbers, each);
     else
         wmi_checks_add(
             &s->checks, "samples", n / numbers, each,
             n / numbers < 1 ? WM_CHECK_FAILED : WM_CHECK_DOUBT,
-            "There are only %.0f rows for the %.0f numbers of a bridge: more rows, fewer columns, "
-            "or a linear model.",
-            n, numbers);
+            "There are only %.0f rows for the %.0f numbers of a bridge, %.1f each, of at least "
+            "%.0f: more rows, %s.",
+            n, numbers, n / numbers, each,
+            s->pairs ? "or fewer columns" /* a linear model sees no pairs */
+                     : "fewer columns, or a linear model");
 }
 
 /* Copies are no new draws, and a row that is held out may be one of those that a fit has seen. */

@@ -207,7 +207,8 @@ static void judge_support(wm_study *s, const wmi_support *found, int own, const 
     if (found->beyond > BEHIND && found->column >= 0)
         wmi_checks_add(&s->checks, check, found->beyond, BEHIND, WM_CHECK_DOUBT,
                        "KL(%s, %s) is infinite or cannot be told: %s has rows where %s has none. "
-                       "%.1f %% of its rows lie behind the end of %s in %s, where that breaks off.",
+                       "%.1f %% of its rows lie behind the end of %s in column %s, where that "
+                       "breaks off.",
                        name[own], name[1 - own], name[own], name[1 - own], 100 * found->beyond,
                        name[1 - own], s->column[raw[found->column]].name);
     else if (found->beyond > BEHIND)
@@ -218,9 +219,10 @@ static void judge_support(wm_study *s, const wmi_support *found, int own, const 
                        name[1 - own]);
     else if (guessed)
         wmi_checks_add(&s->checks, check, found->alone, limit, WM_CHECK_DOUBT,
-                       "%.0f %% of the rows of %s have no row of %s near them: how large the "
-                       "ratio is there is what the model makes of it, and no row can tell.",
-                       100 * found->alone, name[own], name[1 - own]);
+                       "%.0f %% of the rows of %s have no row of %s near them, more than %.0f %%: "
+                       "how large the ratio is there is what the model makes of it, and no row can "
+                       "tell.",
+                       100 * found->alone, name[own], name[1 - own], 100 * limit);
     else
         wmi_checks_add(&s->checks, check, found->alone, limit, WM_CHECK_OK,
                        found->alone > limit

@@ -88,6 +88,20 @@ static void normal_tables_have_no_border(void **state)
         }
 }
 
+/* Numbers written to one digit: 40 rows for each value, and no row is alone. */
+static void rows_that_share_their_values_have_company(void **state)
+{
+    (void)state;
+    draw_uniform(p, 1, 1, 50);
+    draw_uniform(q, 1, 2, 50);
+    for (int i = 0; i < N; i++)
+        p[i] = floor(p[i]), q[i] = floor(q[i]);
+    assert_true(look(1).alone == 0);
+    for (int i = 0; i < N; i++) /* nor are they where the other table rounds otherwise */
+        q[i] += 0.5;
+    assert_true(look(1).alone == 0);
+}
+
 static void few_rows_say_nothing(void **state)
 {
     const double x[] = {1, 2, 3};
@@ -105,6 +119,7 @@ int main(void)
         cmocka_unit_test(an_end_of_a_column_is_seen),
         cmocka_unit_test(a_border_in_the_plane_is_seen),
         cmocka_unit_test(normal_tables_have_no_border),
+        cmocka_unit_test(rows_that_share_their_values_have_company),
         cmocka_unit_test(few_rows_say_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

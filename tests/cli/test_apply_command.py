@@ -224,6 +224,29 @@ class Apply(unittest.TestCase):
         for line in waymark("help", "apply").stdout.splitlines():
             self.assertLessEqual(len(line), 100)
 
+    def test_a_ratio_that_was_doubted_is_told_of(self):
+        """400 rows are never trusted; the model's file knows it, wherever it goes."""
+        words = ("apply", TOP + "/mixed", TOP + "/a.csv", "-o", self.path("y.npy"))
+        done = waymark(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("mixed was doubted when it was fitted: ", done.stderr)
+        self.assertEqual(waymark(*words, "--strict").returncode, 3)
+        with open(self.path("y.npy.json")) as f, open(TOP + "/mixed/summary.json") as g:
+            note, summary = json.load(f), json.load(g)
+        self.assertEqual(note["verdict"], "doubt")
+        self.assertTrue(summary["reason"].startswith(note["reason"]), note["reason"])
+        shutil.copy(TOP + "/mixed/model.safetensors", self.path("m.safetensors"))
+        done = waymark("apply", self.path("m.safetensors"), TOP + "/a.csv", "-q")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_quiet_is_quiet(self):
+        done = waymark("apply", TOP + "/run", self.q, "-o", self.path("y.npy"), "-q")
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+        done = waymark("ratio", TOP + "/a.csv", TOP + "/b.csv", "--model", "linear", "--folds", 2, "--bridges", 1, "-q")
+        said = done.stdout.splitlines()
+        self.assertEqual(len(said), 4, done.stdout)
+        self.assertRegex(said[3], r"^Verdict: doubt\. \w+")
+
     # --- refusals ---
 
     def test_usage(self):

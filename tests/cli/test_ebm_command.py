@@ -164,7 +164,7 @@ class Ebm(Case):
         self.assertTrue(math.isfinite(s["log_z"]) and s["log_z_se"] > 0 and s["log_z_ess"] > 1)
         self.assertEqual(content("plane2", "model.safetensors"), content("plane", "model.safetensors"))
         self.assertIn("density.csv", os.listdir(path("plane2", "figures")))
-        again = must("ebm", "--config", "plane2/config.json", "-o", "plane3", "-q")
+        again = must("ebm", "--config", "plane2/config.json", "-o", "plane3")
         self.assertIn("3 bridges, quadratic+additive+mlp", again.stdout)
         self.assertEqual(content("plane3", "model.safetensors"), content("plane", "model.safetensors"))
 
@@ -226,12 +226,12 @@ class Ebm(Case):
         for folder in ("pictures2", "pictures3"):
             self.assertEqual(content(folder, "model.safetensors"),
                              content("pictures", "model.safetensors"))
-        done = must("ebm", "images.npy", "--image", "no", "--dequantize", LEVELS, *TABLE, "-q")
+        done = must("ebm", "images.npy", "--image", "no", "--dequantize", LEVELS, *TABLE)
         self.assertIn("quadratic+additive+mlp", done.stdout)
 
     def test_images_without_a_network_given(self):
         """An mlp, over Gaussian noise with trajectories of each bridge's own; --spread says it either way."""
-        words = ["ebm", "images.npy", *TINY, "--width", 8, "--dequantize", LEVELS, "--logit", 1e-3, "-q"]
+        words = ["ebm", "images.npy", *TINY, "--width", 8, "--dequantize", LEVELS, "--logit", 1e-3]
         copula = ["--noise", "copula", "--noise-bins", 4, "--noise-iterations", 5, "--noise-batch", 20]
         for noise, same, other in ([], "yes", "no"), (copula, "no", "yes"):
             name = noise[1] if noise else "gaussian"

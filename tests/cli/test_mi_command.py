@@ -27,7 +27,7 @@ class Case(unittest.TestCase):
             f.writelines(",".join(map(str, row)) + "\n" for row in rows)
 
     def run_it(self, *words):
-        done = subprocess.run([WAYMARK, *words, "-q"], capture_output=True, text=True, timeout=300, cwd=self.folder)
+        done = subprocess.run([WAYMARK, *words], capture_output=True, text=True, timeout=300, cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 

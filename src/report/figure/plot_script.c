@@ -132,6 +132,9 @@ static void put_series(const wmi_series *s, bool key_only, FILE *out)
 
     if (key_only) /* the style alone, without the columns */
         fprintf(out, "keyentry %s", strstr(with[s->mark], "with"));
+    else if (s->mark == WM_MARK_BARS && s->n == 1) /* no neighbour tells gnuplot how wide */
+        fprintf(out, "csv skip 1 index %" PRId64 " using 3:4:(0.8) %s", s->index,
+                strstr(with[s->mark], "with"));
     else
         fprintf(out, "csv skip 1 index %" PRId64 " using %s", s->index, with[s->mark]);
     fprintf(out, " lc rgb '%s'", wmi_colour_code(s->colour));

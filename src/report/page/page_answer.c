@@ -243,10 +243,10 @@ static void put_check(const json_t *check, FILE *out)
     wmi_html_words(name ? name : "unnamed", out);
     fprintf(out,
             "</th><td><span class=\"mark\"><span aria-hidden=\"true\">%s </span>%s</span></td>"
-            "<td class=\"number\">",
+            "<td class=\"number\" data-label=\"value\">",
             outcomes[k].sign, outcomes[k].outcome);
     put_member(check, "value", "", out);
-    fputs("</td><td class=\"number\">", out);
+    fputs("</td><td class=\"number\" data-label=\"limit\">", out);
     put_member(check, "limit", "", out);
     fputs("</td></tr>\n<tr><td colspan=\"4\" class=\"meaning\">", out);
     put_member(check, "meaning", "", out);
@@ -289,9 +289,12 @@ static const char *course(const json_t *summary, const json_t *bridge)
                "another pair. The answer is the sum of the bridges' log-ratios.";
     if (json_object_get(summary, "mi"))
         return "From pairs (p, \xce\xb1 = 0) to rows paired at random (q, \xce\xb1 = 1) over the "
-               "waymarks. The answer is the sum of the bridges' log-ratios.";
-    return "From p (\xce\xb1 = 0) to q (\xce\xb1 = 1) over the waymarks. The answer is the sum of "
-           "the bridges' log-ratios.";
+               "waymarks. The log-ratio is the sum of the bridges' log-ratios. Here each is "
+               "averaged over the rows of its own waymark, so these means need not sum to the "
+               "answer, which asks all bridges about the pairs.";
+    return "From p (\xce\xb1 = 0) to q (\xce\xb1 = 1) over the waymarks. The log-ratio is the sum "
+           "of the bridges' log-ratios. Here each is averaged over the rows of its own waymark, so "
+           "these means need not sum to the answer, which asks all bridges about rows of p.";
 }
 
 static void put_bridges(wmi_page *p)

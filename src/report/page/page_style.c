@@ -144,18 +144,23 @@ const char *const wmi_page_style[] = {
     /* A phone: larger letters in drawings that are shrunk, less air. */
     "@media (max-width:30rem){"
     "h1{font-size:1.5rem}section{margin:2rem 0}"
-    "table{font-size:.87rem}th,td{padding:.3rem .4rem}"
+    "table{font-size:.87rem}th,td{padding:.3rem .22rem}thead th.number{white-space:normal}"
     ".wide g[font-size^='13']{font-size:16px}.wide g[font-size^='15']{font-size:18px}"
     ".wide g[font-size^='12']{font-size:14px}"
     ".sheet .drawing,.sheet .pixels{min-width:44rem}"
     "dl>div{grid-template-columns:1fr}"
     /* A column becomes a block: its name, its numbers with their names, its picture. */
     ".differ,.differ caption,.differ tbody,.differ tr,.differ tbody th,.differ td{display:block}"
-    ".differ thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}"
+    ".differ thead,.checks thead{position:absolute;width:1px;height:1px;overflow:hidden;"
+    "clip-path:inset(50%)}"
     ".differ tbody tr>*{padding:.15rem 0;max-width:none;min-width:0;border-top:0}"
     ".differ tbody tr{padding:.5rem 0}.differ tbody tr+tr{border-top:1px solid var(--line)}"
     ".differ td:last-child{width:auto}.differ td.number{text-align:left}"
-    ".differ td[data-label]::before{content:attr(data-label) ': ';color:var(--soft)}"
+    "td[data-label]:not(:empty)::before{content:attr(data-label) ': ';color:var(--soft)}"
+    /* A check: name and result, its numbers, its sentence. */
+    ".checks,.checks caption,.checks tbody,.checks .meaning{display:block}"
+    ".checks tr:first-child{display:grid;grid-template-columns:auto 1fr;padding-bottom:.2rem}"
+    ".checks td.number{text-align:left;padding-top:.1rem}"
     ".levels li{grid-template-columns:minmax(4rem,2fr) minmax(3rem,2fr) minmax(8.5rem,auto)}}\n",
     /* Paper. */
     "@media print{:root{color-scheme:light;"
