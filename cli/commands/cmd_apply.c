@@ -13,15 +13,15 @@
 #include "waymark/version.h"
 
 typedef struct apply_opts {
-    const char *out, *keep;
-    int weights, missing; /* choices */
+    const char *out;
+    int weights; /* a choice */
     read_flags read;
     double clip, clip_at, relative;
     bool pareto, log, overwrite;
 } apply_opts;
 
 static const char *const weights_names[] = {"no", "mean-one", "sum-one", "ratio", NULL};
-static const char *const missing_names[] = {"refuse", "drop", NULL};
+static const char *const missing_names[] = {"refuse", "drop", NULL}; /* by wm_missing */
 
 #define OPTS apply_opts
 
@@ -41,10 +41,10 @@ static const opt_row rows[] = {
     REAL(relative, "relative", "A", 0, 1, "p / (A p + (1 - A) q), which stays below 1/A"),
     FLAG(log, "log", "logarithms of the weights"),
     HEADING("Reading"),
-    TEXT(keep, "keep", "LIST", "columns of X to copy to a .csv, such as the rows' names",
+    TEXT(read.o.keep, "keep", "LIST", "columns of X to copy to a .csv, such as the rows' names",
          .unset = "none"),
     ROWS(read, read_column_options),
-    CHOICE(missing, "missing", "WHAT", missing_names,
+    CHOICE(read.o.missing, "missing", "WHAT", missing_names,
            "missing values: refuse the file, or drop the row"),
     CHOICE(read.header, "header", "WHAT", read_header_names,
            "whether the first line of a CSV has names"),
@@ -112,7 +112,7 @@ static void put_options(wm_summary *s, const apply_opts *o)
     WM_PUT(s, WM_TEXT("weights", o->weights ? weights_names[o->weights] : NULL),
            WM_REAL("clip", o->clip), WM_REAL("clip_at", o->clip_at), WM_BOOL("pareto", o->pareto),
            WM_REAL("relative", o->relative), WM_BOOL("log", o->log),
-           WM_TEXT("missing", missing_names[o->missing]));
+           WM_TEXT("missing", missing_names[o->read.o.missing]));
 }
 
 /* Threads and seconds are not part of it: the same numbers have the same note. */
@@ -243,8 +243,6 @@ static wm_status run(cli_call *call, wm_error *err)
     if (!file_of(call) && call->common->json)
         return cli_usage(call, err, "--json needs -o FILE: standard output has the numbers");
     read = read_opts(&opts->read, call->sink);
-    read.keep = opts->keep;
-    read.missing = opts->missing ? WM_MISSING_DROP : WM_MISSING_REFUSE;
     wm_apply_opts_init(&o);
     o.weights = opts->weights ? &weights : NULL;
     o.bits = call->common->bits;

@@ -210,11 +210,9 @@ static wm_status run(cli_call *call, wm_error *err)
     r.n = wm_data_count(data);
     r.log_q = malloc(sizeof *r.log_q * (size_t)r.n);
     r.log_phi = malloc(sizeof *r.log_phi * (size_t)r.n);
-    if (!r.log_q || !r.log_phi) {
-        st = WM_ENOMEM;
-        goto done;
-    }
-    if ((st = wm_ebm_log_density(e, data, (uint64_t)call->common->seed, r.log_q, r.log_phi, err)))
+    st = WM_ENOMEM;
+    if (!r.log_q || !r.log_phi ||
+        (st = wm_ebm_log_density(e, data, (uint64_t)call->common->seed, r.log_q, r.log_phi, err)))
         goto done;
     r.q = wm_mean(r.log_q, r.n);
     r.phi = wm_mean(r.log_phi, r.n);

@@ -47,44 +47,45 @@ static void defaults(void *opts)
 
 /* ---- files ---- */
 
-static wm_status write_array(cli_call *call, const char *name, const double *x, int rank,
-                             const int64_t *dim, wm_error *err)
-{
-    const char *path;
-    wm_status st = wm_run_folder_path(&path, call->run, name, err);
-
-    return st || !path ? st : wm_npy_write(path, x, rank, dim, err);
-}
-
 /* Whole numbers as doubles: NumPy and ArviZ take both. */
 static wm_status write_counts(cli_call *call, const char *name, const int64_t *x,
                               const int64_t *dim, wm_error *err)
 {
     const int64_t n = dim[0] * dim[1];
     double *y = malloc(sizeof *y * (size_t)n);
+    const char *path;
     wm_status st;
 
     if (!y)
         return WM_ENOMEM;
     for (int64_t i = 0; i < n; i++)
         y[i] = (double)x[i];
-    st = write_array(call, name, y, 2, dim, err);
+    if (!(st = wm_run_folder_path(&path, call->run, name, err)))
+        st = wm_npy_write(path, y, 2, dim, err);
     free(y);
     return st;
 }
 
 static wm_status write_draws(cli_call *call, const wm_draws *d, wm_error *err)
 {
+    const struct {
+        const char *name;
+        const double *x;
+        int rank;
+    } arrays[] = {{"draws.npy", d->x, 3},
+                  {"lp.npy", d->lp, 2},
+                  {"acceptance_rate.npy", d->accept, 2},
+                  {"step_size.npy", d->step_size, 2},
+                  {"energy.npy", d->energy, 2}};
     const int64_t dim[] = {d->chains, d->draws, d->dim};
     const char *path;
     wm_status st;
 
-    if ((st = write_array(call, "draws.npy", d->x, 3, dim, err)) ||
-        (st = write_array(call, "lp.npy", d->lp, 2, dim, err)) ||
-        (st = write_array(call, "acceptance_rate.npy", d->accept, 2, dim, err)) ||
-        (st = write_array(call, "step_size.npy", d->step_size, 2, dim, err)) ||
-        (st = write_array(call, "energy.npy", d->energy, 2, dim, err)) ||
-        (st = write_counts(call, "tree_depth.npy", d->depth, dim, err)) ||
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if ((st = wm_run_folder_path(&path, call->run, arrays[i].name, err)) ||
+            (st = wm_npy_write(path, arrays[i].x, arrays[i].rank, dim, err)))
+            return st;
+    if ((st = write_counts(call, "tree_depth.npy", d->depth, dim, err)) ||
         (st = write_counts(call, "n_steps.npy", d->n_leapfrog, dim, err)) ||
         (st = wm_run_folder_path(&path, call->run, "diverging.npy", err)))
         return st;

@@ -54,15 +54,13 @@ static wm_status evaluate(double **out, const wm_ebm *e, const axis *x, const ax
     wm_data *grid = NULL;
     wm_status st = wm_data_new(&grid, n, 2, NULL, err);
 
-    *out = NULL;
-    if (st)
-        return st;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !st; i++) {
         wm_data_rows_mut(grid)[2 * i] = at(x, i % x->n);
         wm_data_rows_mut(grid)[2 * i + 1] = at(y, i / x->n);
     }
     *out = malloc(sizeof **out * (size_t)n);
-    st = *out ? wm_ebm_log_density(e, grid, 1, NULL, *out, err) : WM_ENOMEM;
+    if (!st)
+        st = *out ? wm_ebm_log_density(e, grid, 1, NULL, *out, err) : WM_ENOMEM;
     wm_data_free(grid);
     return st;
 }

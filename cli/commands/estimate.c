@@ -21,13 +21,13 @@ static const char *const dates_names[] = {"auto", "dmy", "mdy", "text", NULL}; /
 #define OPTS read_flags
 
 const opt_row read_column_options[] = {
-    TEXT(columns, "columns", "LIST",
+    TEXT(o.columns, "columns", "LIST",
          "columns to read: names, numbers from 1, ranges (2-5), names with * and ?",
          .unset = "all"),
-    TEXT(drop, "drop", "LIST", "columns to leave out", .unset = "none"),
+    TEXT(o.drop, "drop", "LIST", "columns to leave out", .unset = "none"),
     CHOICE(decimal, "decimal", "SIGN", decimal_names,
            "of numbers in text, where they do not tell: 1,234"),
-    CHOICE(dates, "dates", "ORDER", dates_names,
+    CHOICE(o.dates, "dates", "ORDER", dates_names,
            "of day and month, where values do not tell, as in 01/02/2024; text: no dates"),
     {0},
 };
@@ -35,7 +35,7 @@ const opt_row read_column_options[] = {
 const opt_row read_file_options[] = {
     HEADING("Reading"),
     {.kind = OPT_ROWS, .rows = read_column_options},
-    CHOICE(missing, "missing", "WHAT", missing_names,
+    CHOICE(o.missing, "missing", "WHAT", missing_names,
            "missing values: refuse the file, drop the row, or take the column's mean"),
     CHOICE(header, "header", "WHAT", read_header_names,
            "whether the first line of a CSV has names"),
@@ -45,29 +45,22 @@ const opt_row read_file_options[] = {
 
 const opt_row read_table_options[] = {
     {.kind = OPT_ROWS, .rows = read_file_options},
-    TEXT(categorical, "categorical", "LIST",
+    TEXT(o.categorical, "categorical", "LIST",
          "columns of categories: names or numbers from 1, or all", .unset = "found"),
-    TEXT(integer, "integer", "LIST", "columns of counts or grades", .unset = "found"),
-    TEXT(continuous, "continuous", "LIST", "columns of other numbers", .unset = "found"),
+    TEXT(o.integer, "integer", "LIST", "columns of counts or grades", .unset = "found"),
+    TEXT(o.continuous, "continuous", "LIST", "columns of other numbers", .unset = "found"),
     {0},
 };
 
 wm_read_opts read_opts(const read_flags *f, const wm_sink *sink)
 {
     static const char decimals[] = {0, '.', ','};
-    wm_read_opts o;
+    wm_read_opts o = f->o;
 
-    wm_read_opts_init(&o);
+    o.struct_size = sizeof o;
     o.format = f->format ? read_format_names[f->format] : NULL;
     o.header = f->header - 1;
-    o.missing = (wm_missing)f->missing;
-    o.columns = f->columns;
-    o.drop = f->drop;
     o.decimal = decimals[f->decimal];
-    o.dates = (wm_dates)f->dates;
-    o.categorical = f->categorical;
-    o.integer = f->integer;
-    o.continuous = f->continuous;
     o.sink = sink;
     return o;
 }
@@ -89,7 +82,7 @@ wm_status drop_pairs(wm_data *u, wm_data *v, const read_flags *f, const wm_sink 
     wm_status st;
 
     /* Where the numbers of rows differ, the code that joins the two reports it. */
-    if (f->missing != WM_MISSING_DROP || n != wm_data_count(v))
+    if (f->o.missing != WM_MISSING_DROP || n != wm_data_count(v))
         return WM_OK;
     if ((st = wm_data_drop_pairs(u, v, &dropped, err)) || !dropped)
         return st;

@@ -10,8 +10,8 @@
 /* ---- reading ---- */
 
 typedef struct read_flags {
-    int header, missing, format, decimal, dates; /* choices */
-    const char *columns, *drop, *categorical, *integer, *continuous;
+    wm_read_opts o;              /* zero but for what was given; read_opts() does the rest */
+    int header, format, decimal; /* choices whose numbers the library has otherwise */
 } read_flags;
 
 extern const char *const read_header_names[], *const read_format_names[]; /* choices */

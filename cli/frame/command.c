@@ -312,29 +312,39 @@ static wm_status start_summary(cli_call *call, const cli_command *c, wm_error *e
     return WM_OK;
 }
 
-/* The second word, of the commands that begin with `first`, that is nearest to `word`. */
-static const char *nearest_second(const cli_command *const *table, const char *first,
-                                  const char *word)
+/* The word that is nearest to `word` and follows `before` ("reproduce ", or "" for the first word)
+ * in the name of a command; NULL: none is near. */
+static const char *nearest_word(char out[48], const cli_command *const *table, const char *before,
+                                const char *word)
 {
-    const char *names[MAX_COMMANDS + 1];
-    char prefix[48];
+    const char *names[MAX_COMMANDS + 2], *near;
+    char words[MAX_COMMANDS][48];
     int n = 0;
 
-    snprintf(prefix, sizeof prefix, "%.40s ", first);
     for (int i = 0; i < MAX_COMMANDS && table[i]; i++)
-        if (begins(table[i], prefix))
-            names[n++] = table[i]->name + strlen(prefix);
+        if (begins(table[i], before)) {
+            const char *rest = table[i]->name + strlen(before);
+
+            snprintf(words[n], sizeof words[n], "%.*s", (int)strcspn(rest, " "), rest);
+            names[n] = words[n];
+            n++;
+        }
+    if (!*before)
+        names[n++] = "help";
     names[n] = NULL;
-    return opt_nearest(word, names);
+    if ((near = opt_nearest(word, names)))
+        snprintf(out, 48, "%s", near);
+    return near ? out : NULL;
 }
 
 /* After a message of wrong usage. `data mnits` may be meant as the command `data mnist`. */
 static void print_hint(const invocation *v)
 {
     const char *name = v->command->name;
-    const char *near = v->first ? nearest_second(v->table, name, v->first) : NULL;
+    char before[48], near[48];
 
-    if (near)
+    snprintf(before, sizeof before, "%.40s ", name);
+    if (v->first && nearest_word(near, v->table, before, v->first))
         fprintf(stderr, "Did you mean `waymark %s %s`?\n", name, near);
     fprintf(stderr, "`waymark help %s` shows what it takes.\n", name);
 }
@@ -571,12 +581,12 @@ static int incomplete_command(const cli_command *const *table, int argc, const c
                               bool help)
 {
     FILE *f = help ? stdout : stderr;
-    char prefix[48], usage[160];
+    char prefix[48], usage[160], word[48];
 
     snprintf(prefix, sizeof prefix, "%.40s ", argv[0]);
     snprintf(usage, sizeof usage, "Usage: waymark %sCOMMAND [options]\n\nCommands\n", prefix);
     if (!help && argc > 1) {
-        const char *near = nearest_second(table, argv[0], argv[1]);
+        const char *near = nearest_word(word, table, prefix, argv[1]);
 
         snprintf(usage, sizeof usage, "waymark %.40s: no '%.40s'%s%s%s one of these is needed:\n",
                  argv[0], argv[1], near ? ", did you mean '" : ";", near ? near : "",
@@ -591,9 +601,8 @@ static int incomplete_command(const cli_command *const *table, int argc, const c
 
 static int unknown_command(const cli_command *const *table, const char *word)
 {
-    const char *names[MAX_COMMANDS + 2], *near;
-    char first[MAX_COMMANDS][40];
-    int n = 0;
+    char name[48];
+    const char *near = nearest_word(name, table, "", word);
 
     if (word[0] == '-') {
         fprintf(stderr,
@@ -602,14 +611,6 @@ static int unknown_command(const cli_command *const *table, const char *word)
                 word);
         return CLI_USAGE;
     }
-    for (int i = 0; i < MAX_COMMANDS && table[i]; i++) {
-        snprintf(first[i], sizeof first[i], "%.*s", (int)strcspn(table[i]->name, " "),
-                 table[i]->name);
-        names[n++] = first[i];
-    }
-    names[n++] = "help";
-    names[n] = NULL;
-    near = opt_nearest(word, names);
     fprintf(stderr, "waymark: no command '%.60s'%s%s%s\n`waymark help` lists them.\n", word,
             near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     return CLI_USAGE;

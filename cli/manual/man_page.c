@@ -25,6 +25,12 @@ static void put_text(FILE *f, const char *text)
     put(f, text, strlen(text));
 }
 
+static void put_line(FILE *f, const char *text)
+{
+    put_text(f, text);
+    fputs("\n", f);
+}
+
 static void head(FILE *f, const char *name, const char *about)
 {
     fputs(".TH \"", f);
@@ -33,8 +39,7 @@ static void head(FILE *f, const char *name, const char *about)
     fprintf(f, "\" 1 \"\" \"waymark %s\" \"Waymark\"\n.SH NAME\n", wm_version());
     put_text(f, name);
     fputs(" \\- ", f);
-    put_text(f, about);
-    fputs("\n", f);
+    put_line(f, about);
 }
 
 static void see_option(void *ctx, const opt_entry *e)
@@ -44,8 +49,7 @@ static void see_option(void *ctx, const opt_entry *e)
 
     if (e->row->kind == OPT_HEADING) {
         fputs(".SS ", f);
-        put_text(f, e->row->help);
-        fputs("\n", f);
+        put_line(f, e->row->help);
         return;
     }
     opt_row_name(name, sizeof name, e);
@@ -62,8 +66,7 @@ static void see_option(void *ctx, const opt_entry *e)
         fputs("\\fR", f);
     }
     fputs("\n", f);
-    put_text(f, text);
-    fputs("\n", f);
+    put_line(f, text);
 }
 
 /* Lines of the text, each by itself (before = ".PP") or as they stand. */
@@ -86,12 +89,9 @@ bool man_write_command(FILE *f, const cli_command *c)
     snprintf(page, sizeof page, "waymark-%s", manual_name(name, c, '-'));
     head(f, page, c->about);
     fputs(".SH SYNOPSIS\n.B waymark ", f);
-    put_text(f, c->name);
-    fputs("\n", f);
-    if (c->arguments) {
-        put_text(f, c->arguments);
-        fputs("\n", f);
-    }
+    put_line(f, c->name);
+    if (c->arguments)
+        put_line(f, c->arguments);
     fputs("[options]\n", f);
     if (c->details) {
         fputs(".SH DESCRIPTION\n", f);
@@ -125,8 +125,7 @@ void man_write_all(FILE *f, const cli_command *const *table)
         fputs(".TP\n.BR waymark\\-", f);
         put_text(f, manual_name(name, table[i], '-'));
         fputs(" (1)\n", f);
-        put_text(f, table[i]->about);
-        fputs("\n", f);
+        put_line(f, table[i]->about);
     }
     fputs(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 done but a check failed and "
           "\\-\\-strict was given.\n",

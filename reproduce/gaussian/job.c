@@ -68,11 +68,10 @@ static wm_status evaluate(gaussian_outcome *out, const wm_ratio *r, const gaussi
 {
     wm_data *fresh = NULL;
     double *log_r = malloc(FRESH * sizeof *log_r), var = 0;
-    wm_status st;
+    wm_status st = WM_ENOMEM;
 
-    if (!log_r)
-        return WM_FAIL(err, WM_ENOMEM, "out of memory: %d log-ratios", FRESH);
-    if ((st = wm_data_gaussian_pairs(&fresh, FRESH, job->dim,
+    if (!log_r ||
+        (st = wm_data_gaussian_pairs(&fresh, FRESH, job->dim,
                                      wm_gaussian_pairs_rho(job->dim, job->mi), seed,
                                      "gaussian/fresh", err)) ||
         (st = wm_ratio_log(r, fresh, log_r, err)))
@@ -128,9 +127,8 @@ wm_status gaussian_run(gaussian_outcome *out, const gaussian_job *job, const cha
     out->seconds = info.seconds;
     out->steps = info.steps;
     out->to_3_percent = job->method == GAUSSIAN_CONVEX ? info.seconds : w.since;
-    if ((st = evaluate(out, r, job, settings->control.seed, err)) ||
-        (model && (st = wm_ratio_save(r, model, err))))
-        goto done;
+    if (!(st = evaluate(out, r, job, settings->control.seed, err)) && model)
+        st = wm_ratio_save(r, model, err);
 done:
     wm_ratio_free(r);
     wm_data_free(p);

@@ -131,13 +131,9 @@ wm_status mnist_run(mnist_outcome *out, wm_ebm **model, const mnist_job *job,
     wm_ebm_info info;
     wm_status st;
 
-    *out = (mnist_outcome){.raise = NAN,
-                           .ais = NAN,
-                           .raise_se = NAN,
-                           .ais_se = NAN,
-                           .log_z = NAN,
-                           .ess = NAN,
-                           .gradients = NAN};
+    *out = (mnist_outcome){0};
+    out->raise = out->ais = out->raise_se = out->ais_se = NAN;
+    out->log_z = out->ess = out->gradients = NAN;
     if ((st = fit(&e, &out->seconds, job, data, noise, name, s, err)))
         goto done;
     wm_ebm_get_info(e, &info);
@@ -145,11 +141,9 @@ wm_status mnist_run(mnist_outcome *out, wm_ebm **model, const mnist_job *job,
     started = wm_clock(NULL);
     log_phi = malloc(sizeof *log_phi * (size_t)n);
     log_q = malloc(sizeof *log_q * (size_t)n);
-    if (!log_phi || !log_q) {
-        st = WM_FAIL(err, WM_ENOMEM, "densities of %lld images", (long long)n);
-        goto done;
-    }
-    if ((st = wm_ebm_log_density(e, data->test, s->control.seed, log_q, log_phi, err)))
+    st = WM_ENOMEM;
+    if (!log_phi || !log_q ||
+        (st = wm_ebm_log_density(e, data->test, s->control.seed, log_q, log_phi, err)))
         goto done;
     bits(job->method == MNIST_NOISE ? log_q : log_phi, n, d, &out->direct, &out->direct_se);
     bits(&info.direct, 1, d, &out->valid, &se);

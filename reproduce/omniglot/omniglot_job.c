@@ -82,18 +82,17 @@ static wm_status represent(const wm_embed *e, const wm_grid_pairs *pairs, wm_spl
     return st;
 }
 
-/* n pairs of a split from row `first` on; freed by the caller, also after a failure. */
-static wm_status draw_pairs(wm_pair_rows *out, float *owned[2], const wm_grid_pairs *pairs,
+/* n pairs of a split from row `first` on; *owned is for free(), also after a failure. */
+static wm_status draw_pairs(wm_pair_rows *out, float **owned, const wm_grid_pairs *pairs,
                             wm_split split, int64_t first, int64_t n, wm_error *err)
 {
     const int64_t pixels = wm_grid_pairs_height(pairs) * wm_grid_pairs_width(pairs);
+    float *u = malloc(2 * sizeof *u * (size_t)(n * pixels));
 
-    for (int side = 0; side < 2; side++)
-        owned[side] = malloc(sizeof *owned[side] * (size_t)(n * pixels));
-    *out = (wm_pair_rows){.n = n, .dim_u = pixels, .dim_v = pixels, .u = owned[0], .v = owned[1]};
-    if (!owned[0] || !owned[1])
+    if (!(*owned = u))
         return WM_ENOMEM;
-    return wm_grid_pairs_draw(pairs, split, first, n, owned[0], owned[1], NULL, err);
+    *out = (wm_pair_rows){.n = n, .dim_u = pixels, .dim_v = pixels, .u = u, .v = u + n * pixels};
+    return wm_grid_pairs_draw(pairs, split, first, n, u, u + n * pixels, NULL, err);
 }
 
 /* Calibration has validation pairs that training has not looked at. */
@@ -101,23 +100,23 @@ static wm_status judge_information(omniglot_outcome *out, const wm_embed *e,
                                    const wm_grid_pairs *pairs, const omniglot_job *job,
                                    const reproduce_settings *s, wm_error *err)
 {
-    float *owned[2][2] = {{NULL}};
+    float *owned[2] = {NULL, NULL};
     wm_pair_rows test, held_out;
     wm_status st;
 
-    if ((st = draw_pairs(&test, owned[0], pairs, WM_SPLIT_TEST, 0, job->size->test, err)) ||
+    if ((st = draw_pairs(&test, &owned[0], pairs, WM_SPLIT_TEST, 0, job->size->test, err)) ||
         (st = wm_embed_mi(e, &test, &out->mi_scores, NULL, err)))
         goto done;
     out->mi = out->mi_scores;
     if (job->method == OMNIGLOT_INFONCE)
         goto done;
-    if (!(st = draw_pairs(&held_out, owned[1], pairs, WM_SPLIT_VALID, 2 * job->size->valid,
+    if (!(st = draw_pairs(&held_out, &owned[1], pairs, WM_SPLIT_VALID, 2 * job->size->valid,
                           job->size->calibration, err)))
         st = wm_embed_mi_calibrated(e, &held_out, job->partners, &test, s->control.sink, &out->mi,
                                     err);
 done:
-    for (int i = 0; i < 4; i++)
-        free(owned[i / 2][i % 2]);
+    free(owned[0]);
+    free(owned[1]);
     return st;
 }
 

@@ -34,9 +34,9 @@ static double sigmoid(double z)
     return (z >= 0 ? 1 : e) / (1 + e);
 }
 
-/* N and D, and the absolute values of their slopes in w. */
+/* N and D at a theta, or the absolute values of their slopes in w. */
 typedef struct sides {
-    double n, d, dn, dd;
+    double theta, n, d;
 } sides;
 
 /* Beyond, a sample of q adds less than exp(-80) = 2e-35 to what is at least 1e-13: nothing. At the
@@ -68,7 +68,7 @@ static double slope(peaked_loss loss, double u, double z, bool numerator)
 static sides values(peaked_loss loss, const peaked_bridge *b, double theta)
 {
     const double w = exp(2 * theta), c = b->c;
-    sides s = {0};
+    sides s = {.theta = theta};
 
     for (int64_t i = 0; i < b->n; i++)
         s.n += value(loss, w * b->p[i] - c, true);
@@ -83,13 +83,13 @@ static sides values(peaked_loss loss, const peaked_bridge *b, double theta)
 static sides slopes(peaked_loss loss, const peaked_bridge *b, double theta)
 {
     const double w = exp(2 * theta), c = b->c;
-    sides s = {0};
+    sides s = {.theta = theta};
 
     for (int64_t i = 0; i < b->n; i++)
-        s.dn += slope(loss, b->p[i], w * b->p[i] - c, true);
+        s.n += slope(loss, b->p[i], w * b->p[i] - c, true);
     for (int64_t i = 0; i < b->n; i++)
         if (c - w * b->q[i] >= NOTHING)
-            s.dd += slope(loss, b->q[i], c - w * b->q[i], false);
+            s.d += slope(loss, b->q[i], c - w * b->q[i], false);
     return s;
 }
 
@@ -105,7 +105,7 @@ static double tilt(peaked_loss loss, const peaked_bridge *b, double theta)
 {
     const sides s = slopes(loss, b, theta);
 
-    return s.dd == 0 ? 50 : fmin(fmax(log(s.dn / s.dd), -50), 50);
+    return s.d == 0 ? 50 : fmin(fmax(log(s.n / s.d), -50), 50);
 }
 
 /* The root of g in [lo, hi] with g(lo) < 0 < g(hi), by Chandrupatla's method (1997): inverse
@@ -140,29 +140,18 @@ static double root(peaked_loss loss, const peaked_bridge *b, double lo, double h
     }
 }
 
-typedef struct node {
-    double theta, n, d;
-} node;
-
 typedef struct interval {
-    node lo, hi;
+    sides lo, hi;
 } interval;
 
-static node node_at(peaked_loss loss, const peaked_bridge *b, double theta)
-{
-    const sides s = values(loss, b, theta);
-
-    return (node){.theta = theta, .n = s.n, .d = s.d};
-}
-
-static void keep_best(node *best, node x)
+static void keep_best(sides *best, sides x)
 {
     if (x.n + x.d < best->n + best->d)
         *best = x;
 }
 
 /* The intervals that may still hold the minimum, in place. */
-static int64_t prune(interval *list, int64_t count, const node *best)
+static int64_t prune(interval *list, int64_t count, const sides *best)
 {
     int64_t kept = 0;
 
@@ -177,17 +166,17 @@ static int64_t prune(interval *list, int64_t count, const node *best)
  * 0.15 in theta for the largest c) and the slope says that a minimum is around the best point;
  * -inf if nothing is below the loss at w = 0. About 70 evaluations. */
 static wm_status global(double *theta, peaked_loss loss, const peaked_bridge *b, double lo,
-                        double hi, wm_error *err)
+                        double hi)
 {
     const double fine = 1.0 / 256, deep = 1e-7;
     interval *list = malloc(sizeof *list);
-    node best = node_at(loss, b, lo);
+    sides best = values(loss, b, lo);
     int64_t count = 1;
     wm_status st = WM_OK;
 
     if (!list)
-        return WM_FAIL(err, WM_ENOMEM, "out of memory: intervals of theta");
-    list[0] = (interval){.lo = best, .hi = node_at(loss, b, hi)};
+        return WM_ENOMEM;
+    list[0] = (interval){.lo = best, .hi = values(loss, b, hi)};
     keep_best(&best, list[0].hi);
     for (double width = hi - lo; width > deep; width *= 0.5) {
         interval *halves;
@@ -198,13 +187,12 @@ static wm_status global(double *theta, peaked_loss loss, const peaked_bridge *b,
             *theta = root(loss, b, best.theta - width, best.theta + width);
             goto done;
         }
-        halves = malloc((size_t)(2 * count) * sizeof *halves);
-        if (!halves) {
-            st = WM_FAIL(err, WM_ENOMEM, "out of memory: intervals of theta");
+        if (!(halves = malloc((size_t)(2 * count) * sizeof *halves))) {
+            st = WM_ENOMEM;
             goto done;
         }
         for (int64_t i = 0; i < count; i++) {
-            const node mid = node_at(loss, b, 0.5 * (list[i].lo.theta + list[i].hi.theta));
+            const sides mid = values(loss, b, 0.5 * (list[i].lo.theta + list[i].hi.theta));
 
             keep_best(&best, mid);
             halves[2 * i] = (interval){.lo = list[i].lo, .hi = mid};
@@ -253,7 +241,7 @@ wm_status peaked_minimise(double *theta, peaked_loss loss, const peaked_bridge *
     lo = 0.5 * log(1e-6 / most);
     hi = 0.5 * log((b->c + 40) / least);
     if (loss == PEAKED_LSQ)
-        return global(theta, loss, b, lo, hi, err);
+        return global(theta, loss, b, lo, hi);
     /* At hi the slope is positive: every u exp(c - w u) is at most least exp(-40). */
     *theta = tilt(loss, b, lo) >= 0 ? -INFINITY : root(loss, b, lo, hi);
     return WM_OK;

@@ -151,9 +151,8 @@ static wm_status fit(outcome *out, int method, uint64_t seed, int64_t n, int64_t
 
     if ((st = peaked_chain_make(&chain, method, err)))
         return st;
-    u = malloc((size_t)((chain.bridges + 1) * n) * sizeof *u);
-    if (!u)
-        return WM_FAIL(err, WM_ENOMEM, "out of memory: waymarks of %" PRId64 " samples", n);
+    if (!(u = malloc((size_t)((chain.bridges + 1) * n) * sizeof *u)))
+        return WM_ENOMEM;
     if ((st = peaked_squares(&chain, seed, n, repeat, u, err)))
         goto done;
     for (int loss = 0; loss < PEAKED_LOSSES; loss++) {
@@ -199,7 +198,7 @@ static wm_status run_size(outcome *out, const reproduce_settings *settings, int6
     wm_status st = WM_OK;
 
     if (!errors)
-        return WM_FAIL(err, WM_ENOMEM, "out of memory: error records");
+        return WM_ENOMEM;
     snprintf(message, sizeof message, "n = %" PRId64, n);
     for (int64_t first = 0; first < tasks && !st; first += round) {
         const int64_t count = tasks - first < round ? tasks - first : round;
@@ -259,16 +258,15 @@ static int choose(const outcome *o, int loss)
     return chosen;
 }
 
-static wm_status summarise(peaked_results *r, int64_t s, const outcome *out, wm_error *err)
+static wm_status summarise(peaked_results *r, int64_t s, const outcome *out)
 {
     const double truth = theta_between(PEAKED_SD0, 1);
     const int64_t count = r->repeats[s];
     double *error;
 
     assert(count > 0); /* every preset repeats */
-    error = malloc((size_t)count * sizeof *error);
-    if (!error)
-        return WM_FAIL(err, WM_ENOMEM, "out of memory: %" PRId64 " errors", count);
+    if (!(error = malloc((size_t)count * sizeof *error)))
+        return WM_ENOMEM;
     for (int loss = 0; loss < PEAKED_LOSSES; loss++) {
         for (int method = 0; method < PEAKED_METHODS; method++) {
             for (int64_t i = 0; i < count; i++)
@@ -391,7 +389,7 @@ wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *sett
     r = calloc(1, sizeof *r);
     outcomes = calloc((size_t)most, sizeof *outcomes);
     if (!r || !outcomes) {
-        st = WM_FAIL(err, WM_ENOMEM, "out of memory: results of %" PRId64 " repeats", most);
+        st = WM_ENOMEM;
         goto done;
     }
     r->n_sizes = chosen->n_sizes;
@@ -401,7 +399,7 @@ wm_status reproduce_peaked(reproduce_result *out, const reproduce_settings *sett
     for (int64_t s = 0; s < r->n_sizes; s++)
         if ((st =
                  run_size(outcomes, settings, r->sizes[s], r->repeats[s], &progress, &done, err)) ||
-            (st = summarise(r, s, outcomes, err)))
+            (st = summarise(r, s, outcomes)))
             goto done;
     fill_summary(out, r);
     out->table = make_table(r);

@@ -360,21 +360,40 @@ bool wmi_file_exists(const char *path)
     return stat(path, &info) == 0;
 }
 
-wm_status wmi_file_absent(const char *path, wm_error *err)
+wm_status wmi_path_end(char **out, const char *folder, const char *name, const char *end,
+                       wm_error *err)
 {
-    if (wmi_file_exists(path))
-        return wmi_fail(err, WM_EINVAL, "%s: is there already", wmi_path_tail(path));
-    return WM_OK;
+    const size_t n = strlen(folder);
+    const bool slash = n > 0 && folder[n - 1] != '/';
+    const size_t room = strlen(name) + strlen(end) + 2;
+    wm_status st = copy_text(out, folder, n, room, err);
+
+    if (!st)
+        snprintf(*out + n, room, "%s%s%s", slash ? "/" : "", name, end);
+    return st;
 }
 
 wm_status wmi_path_join(char **out, const char *folder, const char *name, wm_error *err)
 {
-    const size_t n = strlen(folder);
-    const bool slash = n > 0 && folder[n - 1] != '/';
-    const size_t room = strlen(name) + 2;
-    wm_status st = copy_text(out, folder, n, room, err);
+    return wmi_path_end(out, folder, name, "", err);
+}
 
-    if (!st)
-        snprintf(*out + n, room, "%s%s", slash ? "/" : "", name);
+wm_status wmi_file_absent(const char *folder, const char *name, const char *end, wm_error *err)
+{
+    char *path = NULL;
+    wm_status st = wmi_path_end(&path, folder, name, end, err);
+
+    if (!st && wmi_file_exists(path))
+        st = wmi_fail(err, WM_EINVAL, "%s: is there already", wmi_path_tail(path));
+    wmi_free(path);
     return st;
+}
+
+void wmi_file_remove(const char *folder, const char *name, const char *end)
+{
+    char *path = NULL;
+
+    if (wmi_path_end(&path, folder, name, end, NULL) == WM_OK)
+        remove(path);
+    wmi_free(path);
 }

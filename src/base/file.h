@@ -41,12 +41,16 @@ WM_MUST_CHECK wm_status wmi_folder_make(const char *path, wm_error *err);
 /* Removes the temporaries that killed writers left in a folder: only for a folder of our own. */
 void wmi_folder_sweep(const char *path);
 bool wmi_file_exists(const char *path);
-/* Refuses a path at which something is. */
-WM_MUST_CHECK wm_status wmi_file_absent(const char *path, wm_error *err);
+/* Of the file folder/name + end (".npy"): refuses it if it is there; removes it. */
+WM_MUST_CHECK wm_status wmi_file_absent(const char *folder, const char *name, const char *end,
+                                        wm_error *err);
+void wmi_file_remove(const char *folder, const char *name, const char *end);
 
-/* folder/name, for wmi_free(). */
+/* folder/name, for wmi_free(); and with an end to the name. */
 WM_MUST_CHECK wm_status wmi_path_join(char **out, const char *folder, const char *name,
                                       wm_error *err);
+WM_MUST_CHECK wm_status wmi_path_end(char **out, const char *folder, const char *name,
+                                     const char *end, wm_error *err);
 /* The end of a path, so that a long one leaves room in a message for what went wrong. */
 const char *wmi_path_tail(const char *path);
 

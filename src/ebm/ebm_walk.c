@@ -188,6 +188,9 @@ static uint64_t identity(const wm_ebm *e, int64_t chains, const double *start)
 
 /* A walk along the path, and what it needs. */
 typedef struct walker {
+    wm_ebm_walk o; /* as this version has it */
+    int threads;   /* to go back to */
+    double *start; /* (chains, dim), in z-space */
     wmi_ebm_path *path;
     wm_anneal *anneal;
     keeper keep;
@@ -198,6 +201,8 @@ static void close_walker(walker *w)
     wm_anneal_free(w->anneal);
     wmi_ebm_path_free(w->path);
     wmi_free(w->keep.state);
+    wmi_free(w->start);
+    wmi_threads_restore(w->threads);
 }
 
 static wm_status draw_base(double **out, const wm_ebm *e, int64_t n, uint64_t seed,
@@ -265,43 +270,42 @@ done:
     return st;
 }
 
-/* The walk as this version has it, and its threads from here to the end of the call. */
-static wm_status begin_walk(wm_ebm_walk *o, int *threads, const wm_ebm_walk *given, wm_error *err)
+/* Settings, and threads from here to the end of the call. */
+static wm_status begin_walk(walker *w, const wm_ebm_walk *given, wm_error *err)
 {
     wm_status st;
 
-    *threads = 0;
-    wm_ebm_walk_init(o);
-    if ((st = wmi_opts_take(o, sizeof *o, given, "wm_ebm_walk_init", err)))
+    wm_ebm_walk_init(&w->o);
+    if ((st = wmi_opts_take(&w->o, sizeof w->o, given, "wm_ebm_walk_init", err)))
         return st;
-    *threads = wmi_threads_use(o->control.threads);
-    if (o->chains < 1)
-        return wmi_fail(err, WM_EINVAL, "%" PRId64 " chains: at least 1 is needed", o->chains);
+    w->threads = wmi_threads_use(w->o.control.threads);
+    if (w->o.chains < 1)
+        return wmi_fail(err, WM_EINVAL, "%" PRId64 " chains: at least 1 is needed", w->o.chains);
     return WM_OK;
+}
+
+/* From draws of the noise to the model. */
+static wm_status walk_up(walker *w, const wm_ebm *e, const wm_ebm_walk *given, wm_error *err)
+{
+    wm_status st = begin_walk(w, given, err);
+
+    if (st || (st = draw_base(&w->start, e, w->o.chains, w->o.control.seed, "ebm/base", err)))
+        return st;
+    return go(w, e, &w->o, WM_ANNEAL_AIS, w->o.chains, w->start, NULL, NULL, err);
 }
 
 wm_status wm_ebm_ais(wm_ais *out, wm_ebm_chains **chains, const wm_ebm *e, const wm_ebm_walk *given,
                      wm_error *err)
 {
-    double *start = NULL;
     walker w = {0};
-    wm_ebm_walk o;
-    int threads;
     wm_status st;
 
     if (chains)
         *chains = NULL;
-    if ((st = begin_walk(&o, &threads, given, err)) ||
-        (st = draw_base(&start, e, o.chains, o.control.seed, "ebm/base", err)) ||
-        (st = go(&w, e, &o, WM_ANNEAL_AIS, o.chains, start, NULL, NULL, err)) ||
-        (st = wm_ais_make(out, wm_anneal_result(w.anneal)->log_w, o.chains, err)))
-        goto done;
-    if (chains)
+    if (!(st = walk_up(&w, e, given, err)) &&
+        !(st = wm_ais_make(out, wm_anneal_result(w.anneal)->log_w, w.o.chains, err)) && chains)
         st = take_chains(chains, e, wm_anneal_result(w.anneal), err);
-done:
     close_walker(&w);
-    wmi_threads_restore(threads);
-    wmi_free(start);
     return st;
 }
 
@@ -333,11 +337,8 @@ wm_status wm_ebm_raise(wm_raise *out, wm_ebm_chains **chains, const wm_ebm *e, c
                        const wm_ebm_walk *given, wm_error *err)
 {
     const int64_t all = wm_data_count(x);
-    int64_t n;
-    double *z = NULL;
     walker w = {0};
-    wm_ebm_walk o;
-    int threads;
+    int64_t n;
     wm_status st;
 
     if (chains)
@@ -345,20 +346,18 @@ wm_status wm_ebm_raise(wm_raise *out, wm_ebm_chains **chains, const wm_ebm *e, c
     if (wm_data_dim(x) != e->transform.raw)
         return wmi_fail(err, WM_ESHAPE, "the data have %" PRId64 " columns, the model %" PRId64,
                         wm_data_dim(x), e->transform.raw);
-    if ((st = begin_walk(&o, &threads, given, err)))
+    if ((st = begin_walk(&w, given, err)))
         goto done;
-    n = all < o.chains ? all : o.chains;
-    if ((st = wmi_alloc(&z, n * e->info.dim, sizeof *z, "chains", err)) ||
-        (st = rows_to_z(e, n, wm_data_rows(x), seed, z, err)) ||
-        (st = go(&w, e, &o, WM_ANNEAL_RAISE, n, z, log_phi, table, err)) ||
+    n = all < w.o.chains ? all : w.o.chains;
+    if ((st = wmi_alloc(&w.start, n * e->info.dim, sizeof *w.start, "chains", err)) ||
+        (st = rows_to_z(e, n, wm_data_rows(x), seed, w.start, err)) ||
+        (st = go(&w, e, &w.o, WM_ANNEAL_RAISE, n, w.start, log_phi, table, err)) ||
         (st = wm_raise_make(out, wm_anneal_result(w.anneal)->log_w, log_phi, n, log_phi, all, err)))
         goto done;
     if (chains)
         st = take_chains(chains, e, wm_anneal_result(w.anneal), err);
 done:
     close_walker(&w);
-    wmi_threads_restore(threads);
-    wmi_free(z);
     return st;
 }
 
@@ -391,7 +390,6 @@ static wm_status copy(void *to, const void *from, int64_t n, size_t size, wm_err
     return st;
 }
 
-/* The draws of a sampler, as the data were given. lp stays the log-density in z-space. */
 static wm_status refuse_nan(const wm_draws *d, wm_error *err)
 {
     const int64_t n = d->chains * d->draws * d->dim;
@@ -405,6 +403,7 @@ static wm_status refuse_nan(const wm_draws *d, wm_error *err)
     return WM_OK;
 }
 
+/* The draws of a sampler, as the data were given. lp stays the log-density in z-space. */
 static wm_status take_draws(wm_draws **out, const wm_ebm *e, const wm_draws *s, wm_error *err)
 {
     const int64_t n = s->chains * s->draws;
@@ -493,27 +492,22 @@ static wm_status draws_path(char **out, const char *path, wm_error *err)
 wm_status wm_ebm_sample(wm_draws **out, wm_diagnosis **diagnosis, const wm_ebm *e,
                         const wm_ebm_walk *given, wm_error *err)
 {
-    double *start = NULL;
-    char *path = NULL;
     wm_sampler *sampler = NULL;
+    char *path = NULL;
     walker w = {0};
-    wm_ebm_walk o;
-    int threads;
     wm_status st;
 
     *out = NULL;
     if (diagnosis)
         *diagnosis = NULL;
-    if ((st = begin_walk(&o, &threads, given, err)) ||
-        (st = draw_base(&start, e, o.chains, o.control.seed, "ebm/base", err)) ||
-        (st = go(&w, e, &o, WM_ANNEAL_AIS, o.chains, start, NULL, NULL, err)) ||
-        (o.control.checkpoint && (st = draws_path(&path, o.control.checkpoint, err))))
+    if ((st = walk_up(&w, e, given, err)) ||
+        (w.o.control.checkpoint && (st = draws_path(&path, w.o.control.checkpoint, err))))
         goto done;
     w.keep.path = path;
-    if ((st = sample_from(&sampler, w.path, wm_anneal_result(w.anneal), &o, &w.keep, err)) ||
+    if ((st = sample_from(&sampler, w.path, wm_anneal_result(w.anneal), &w.o, &w.keep, err)) ||
         (st = take_draws(out, e, wm_sampler_draws(sampler), err)))
         goto done;
-    if (diagnosis && o.draws >= 4)
+    if (diagnosis && w.o.draws >= 4)
         st = wm_diagnose(diagnosis, wm_sampler_draws(sampler), err);
 done:
     if (st && *out) {
@@ -522,8 +516,6 @@ done:
     }
     wm_sampler_free(sampler);
     close_walker(&w);
-    wmi_threads_restore(threads);
     wmi_free(path);
-    wmi_free(start);
     return st;
 }

@@ -14,29 +14,6 @@
 
 enum { BLOCK = 4 << 20 }; /* bytes: large enough for two threads to fill */
 
-static wm_status file_path(char **out, const char *folder, const wmi_u8_file *file, wm_error *err)
-{
-    char name[sizeof file->name + 8];
-
-    snprintf(name, sizeof name, "%s.npy", file->name);
-    return wmi_path_join(out, folder, name, err);
-}
-
-static wm_status none_exists(const wmi_u8_file *files, int n, const char *folder, wm_error *err)
-{
-    for (int i = 0; i < n; i++) {
-        char *path = NULL;
-        wm_status st = file_path(&path, folder, &files[i], err);
-
-        if (!st)
-            st = wmi_file_absent(path, err);
-        wmi_free(path);
-        if (st)
-            return st;
-    }
-    return WM_OK;
-}
-
 /* The folder that a file stands in. */
 static wm_status make_place(const char *path, wm_error *err)
 {
@@ -82,8 +59,8 @@ static wm_status write_one(const wmi_u8_file *file, const char *folder, uint8_t 
     wm_status st;
     int size;
 
-    if ((st = file_path(&path, folder, file, err)) || (st = make_place(path, err)) ||
-        (st = wmi_file_open(&f, path, err)))
+    if ((st = wmi_path_end(&path, folder, file->name, ".npy", err)) ||
+        (st = make_place(path, err)) || (st = wmi_file_open(&f, path, err)))
         goto done;
     size = wmi_npy_header_of(head, "|u1", file->rank, file->dim);
     fwrite(head, 1, (size_t)size, wmi_file_stream(f));
@@ -111,18 +88,15 @@ wm_status wmi_u8_files_write(const wmi_u8_file *files, int n, const char *folder
             width *= files[i].dim[k];
         widest = width > widest ? width : widest;
     }
-    if ((!overwrite && (st = none_exists(files, n, folder, err))) ||
-        (st = wmi_folder_make(folder, err)) || (st = wmi_alloc(&block, widest, 1, "rows", err)))
+    for (int i = 0; i < n && !overwrite; i++)
+        if ((st = wmi_file_absent(folder, files[i].name, ".npy", err)))
+            return st;
+    if ((st = wmi_folder_make(folder, err)) || (st = wmi_alloc(&block, widest, 1, "rows", err)))
         return st;
     for (; done < n && !st; done += !st)
         st = write_one(&files[done], folder, block, err);
-    while (st && !overwrite && done-- > 0) { /* a part of a data set is none */
-        char *path = NULL;
-
-        if (file_path(&path, folder, &files[done], NULL) == WM_OK)
-            remove(path);
-        wmi_free(path);
-    }
+    while (st && !overwrite && done-- > 0) /* a part of a data set is none */
+        wmi_file_remove(folder, files[done].name, ".npy");
     wmi_free(block);
     return st;
 }

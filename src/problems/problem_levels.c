@@ -19,18 +19,17 @@ typedef struct levels {
     double share[]; /* (k) probability of each level; then (k) its cumulative sums */
 } levels;
 
-static wm_status begin(wm_problem *p, int64_t k, wm_error *err)
+/* The problem's own, of k levels; NULL: no memory. */
+static levels *begin(wm_problem *p, int64_t k, wm_error *err)
 {
     levels *c;
-    wm_status st =
-        wmi_alloc(&p->own, 1, sizeof *c + 2 * (size_t)k * sizeof(double), "problem", err);
 
-    if (st)
-        return st;
+    if (wmi_alloc(&p->own, 1, sizeof *c + 2 * (size_t)k * sizeof(double), "problem", err))
+        return NULL;
     c = p->own;
     c->k = k;
     p->dim[0] = p->dim[1] = (int64_t)wmi_problem_get(p, "columns", 1);
-    return WM_OK;
+    return c;
 }
 
 /* The level of a uniform number. */
@@ -93,13 +92,11 @@ static wm_status start_discrete(wm_problem *p, const wmi_rng *rng, wm_error *err
     const double skew = wmi_problem_get(p, "skew", 0), columns = wmi_problem_get(p, "columns", 1);
     double *agree = wmi_problem_param(p, "agree"), *mi = wmi_problem_param(p, "mi");
     double total = 0, sum = 0, lo = 0, hi = 1;
-    levels *c;
-    wm_status st = begin(p, k, err);
+    levels *c = begin(p, k, err);
 
     (void)rng;
-    if (st)
-        return st;
-    c = p->own;
+    if (!c)
+        return WM_ENOMEM;
     for (int64_t i = 0; i < k; i++)
         total += c->share[i] = pow((double)(i + 1), -skew);
     for (int64_t i = 0; i < k; i++) {
@@ -209,13 +206,11 @@ static wm_status start_mixed(wm_problem *p, const wmi_rng *rng, wm_error *err)
     const int64_t k = (int64_t)wmi_problem_get(p, "levels", 2);
     const double columns = wmi_problem_get(p, "columns", 1);
     double entropy, error = 0, centre;
-    levels *c;
-    wm_status st = begin(p, k, err);
+    levels *c = begin(p, k, err);
 
     (void)rng;
-    if (st)
-        return st;
-    c = p->own;
+    if (!c)
+        return WM_ENOMEM;
     c->gap = wmi_problem_get(p, "gap", 1);
     centre = 0.5 * c->gap * (double)(k - 1);
     entropy = wmi_integrate(weighted_surprise, c, centre, 1 + centre, &error);
@@ -259,13 +254,11 @@ static double log_ratio_mixed(const wm_problem *p, double *a, double *b)
 static wm_status start_additive(wm_problem *p, const wmi_rng *rng, wm_error *err)
 {
     const double width = 2 * wmi_problem_get(p, "noise", 1);
-    levels *c;
-    wm_status st = begin(p, 0, err);
+    levels *c = begin(p, 0, err);
 
     (void)rng;
-    if (st)
-        return st;
-    c = p->own;
+    if (!c)
+        return WM_ENOMEM;
     c->noise = 0.5 * width;
     p->truth.mi = (double)p->dim[0] *
                   (log(fmax(1, width)) + 0.5 * fmin(1, width) / fmax(1, width) - log(width));

@@ -133,59 +133,28 @@ wm_status wm_data_write_named(const wm_data *d, const wm_schema *schema, const c
     return wmi_file_commit(file, err);
 }
 
-static wm_status table_path(char **out, const char *folder, const char *name, bool csv,
-                            wm_error *err)
-{
-    char file[128];
-
-    *out = NULL;
-    if (snprintf(file, sizeof file, "%s.%s", name, csv ? "csv" : "npy") >= (int)sizeof file)
-        return wmi_fail(err, WM_EINVAL, "'%.60s...' is too long a name for a table", name);
-    return wmi_path_join(out, folder, file, err);
-}
-
-/* Refuses the first of the files that is there. */
-static wm_status none_exists(const char *const *names, int n, const char *folder, bool csv,
-                             wm_error *err)
-{
-    for (int t = 0; t < n; t++) {
-        char *path;
-        wm_status st = table_path(&path, folder, names[t], csv, err);
-
-        if (!st)
-            st = wmi_file_absent(path, err);
-        wmi_free(path);
-        if (st)
-            return st;
-    }
-    return WM_OK;
-}
-
 wm_status wm_data_write_folder(const wm_data *const *tables, const char *const *names, int n,
                                const char *folder, bool csv, bool overwrite, wm_error *err)
 {
     WMI_NEED(err, tables && names && folder);
     static const char *const prefix[] = {"X"};
-    wm_status st;
+    const char *end = csv ? ".csv" : ".npy";
+    wm_status st = WM_OK;
     int done = 0;
 
-    if ((!overwrite && (st = none_exists(names, n, folder, csv, err))) ||
-        (st = wmi_folder_make(folder, err)))
-        return st;
+    for (int t = 0; t < n && !overwrite; t++)
+        if ((st = wmi_file_absent(folder, names[t], end, err)))
+            return st;
+    st = wmi_folder_make(folder, err);
     for (; done < n && !st; done += !st) {
-        char *path;
+        char *path = NULL;
 
-        if (!(st = table_path(&path, folder, names[done], csv, err)))
+        if (!(st = wmi_path_end(&path, folder, names[done], end, err)))
             st = csv ? wm_data_write_csv(&tables[done], prefix, 1, path, err)
                      : wm_data_write_npy(tables[done], path, err);
         wmi_free(path);
     }
-    while (st && !overwrite && done-- > 0) { /* half of a problem is none */
-        char *path;
-
-        if (table_path(&path, folder, names[done], csv, NULL) == WM_OK)
-            remove(path);
-        wmi_free(path);
-    }
+    while (st && !overwrite && done-- > 0) /* half of a problem is none */
+        wmi_file_remove(folder, names[done], end);
     return st;
 }
