@@ -10,8 +10,11 @@
 #include "engine/backend/linalg.h"
 
 enum {
-    GROUPS = 50,     /* of the jackknife */
-    LEAST_GROUP = 4, /* rows */
+    GROUPS = 50,        /* of the jackknife */
+    MANY_GROUPS = 200,  /* where each has rows enough: the standard error is known to 5 % */
+    MANY_COLUMNS = 100, /* above which so many inverses would cost too much */
+    LEAST_GROUP = 4,    /* rows */
+    MANY_ROWS = 50,     /* of a group, if there are many */
     LEAST_GROUPS = 10,
 };
 
@@ -203,12 +206,19 @@ static void correct(wmi_plug_in *out, double full, int64_t groups, const double 
     out->groups = groups;
 }
 
+static int64_t groups_for(int64_t rows, int64_t d)
+{
+    if (d <= MANY_COLUMNS && rows / MANY_ROWS > GROUPS)
+        return rows / MANY_ROWS < MANY_GROUPS ? rows / MANY_ROWS : MANY_GROUPS;
+    return rows / LEAST_GROUP < GROUPS ? rows / LEAST_GROUP : GROUPS;
+}
+
 wm_status wmi_plug_in_divergences(wmi_plug_in out[2], const wmi_plug_in_rows *rows, int64_t folds,
                                   wm_error *err)
 {
     const int64_t d = rows->dim, other = rows->pairs ? 0 : 1;
     const int64_t least = rows->n[0] < rows->n[other] ? rows->n[0] : rows->n[other];
-    const int64_t parts = least / LEAST_GROUP < GROUPS ? least / LEAST_GROUP : GROUPS;
+    const int64_t parts = groups_for(least, d);
     double unseen[2], ignored[2], full[2], *seen = NULL;
     work w;
     wm_status st;

@@ -16,6 +16,7 @@
 #include "waymark/sink.h"
 
 enum {
+    SEARCH_ROWS = 40000,  /* of a table, by which models and waymarks are chosen */
     MIXTURE_COLUMNS = 10, /* at most: more have too many numbers in every component */
     ROUNDS = 4,           /* of placing bridges */
     NETWORK_ROWS = 200,   /* below, a network has nothing to learn from */
@@ -407,6 +408,25 @@ static wm_status try_shortly(wm_study *s, short_trial *best, const wm_study_opts
     return WM_OK;
 }
 
+/* Curves of continuous columns cost much more than the form by moments, and mostly have nothing to
+ * add: two folds tell whether they might. */
+static wm_status is_hopeless(const wm_study *s, const wm_candidate *c, const wm_study_opts *o,
+                             const wm_alphas *alphas, bool *hopeless, wm_error *err)
+{
+    wmi_trial t;
+    double se;
+    wm_status st;
+
+    *hopeless = false;
+    if (c->model != WM_RATIO_ADDITIVE || !s->trial.m || s->data.found.mixed || o->n_models)
+        return WM_OK;
+    if ((st = wmi_trial_pilot(&t, &s->data, o, c->model, false, alphas, err)))
+        return st == WM_EINVAL ? WM_OK : st; /* the full trial says why */
+    *hopeless = wmi_trial_compare(&s->trial, &t, &se) < HOPE * se;
+    wmi_trial_free(&t);
+    return WM_OK;
+}
+
 /* One chain: all forms, then the networks' pilots. Once a network has clearly won, only that. */
 static wm_status try_chain(wm_study *s, short_trial *best, const wm_study_opts *o,
                            const wm_alphas *alphas, int64_t round, wm_error *err)
@@ -414,14 +434,17 @@ static wm_status try_chain(wm_study *s, short_trial *best, const wm_study_opts *
     wm_status st = WM_OK;
 
     wmi_trial_free(&s->trial);
-    for (int64_t i = 0; i < s->n_candidates && !st; i++)
-        if (!is_network(&s->candidate[i])) {
-            if (!best->clear)
-                st = try_fully(s, i, o, alphas, round, err);
-            else
-                s->candidate[i].loss = NAN; /* it was that of another chain */
-            s->candidate[i].given_up = best->clear;
-        }
+    for (int64_t i = 0; i < s->n_candidates && !st; i++) {
+        wm_candidate *c = &s->candidate[i];
+        bool hopeless = best->clear;
+
+        if (is_network(c) || (!hopeless && (st = is_hopeless(s, c, o, alphas, &hopeless, err))))
+            continue;
+        c->given_up = hopeless;
+        c->loss = NAN; /* it was that of another chain */
+        if (!hopeless)
+            st = try_fully(s, i, o, alphas, round, err);
+    }
     return st || s->data.found.mixed ? st : try_shortly(s, best, o, alphas, err);
 }
 
@@ -452,8 +475,40 @@ static wm_status place_and_try(wm_study *s, const wm_study_opts *o, wmi_alpha_pa
     return s->data.found.mixed ? try_shortly(s, best, o, alphas, err) : WM_OK;
 }
 
+/* The first rows of each table, which are in random order, stand for all of them: losses are
+ * compared at no more trajectories anyway. n keeps how many there are; true where that is more. */
+static bool use_some_rows(wmi_study_data *data, int64_t n[2])
+{
+    for (int t = 0; t < 2; t++) {
+        n[t] = data->n[t];
+        data->n[t] = n[t] < SEARCH_ROWS ? n[t] : SEARCH_ROWS;
+    }
+    return n[0] > SEARCH_ROWS || n[1] > SEARCH_ROWS;
+}
+
+static void use_all_rows(wmi_study_data *data, const int64_t n[2])
+{
+    for (int t = 0; t < 2; t++)
+        data->n[t] = n[t];
+}
+
+/* The form that was kept, on all rows. */
+static wm_status fit_again(wm_study *s, const wm_study_opts *o, wm_error *err)
+{
+    const wm_ratio_model model = s->trial.model;
+    const wm_alphas alphas = s->trial.alphas;
+    const bool whiten = s->trial.whiten;
+
+    if (!s->trial.m)
+        return WM_OK;
+    wmi_trial_free(&s->trial);
+    return wmi_trial_run(&s->trial, &s->data, o, model, whiten, &alphas, s->info.rounds - 1, err);
+}
+
 wm_status wmi_study_search(wm_study *s, const wm_study_opts *o, wm_error *err)
 {
+    int64_t n[2];
+    const bool some = use_some_rows(&s->data, n);
     wm_alphas alphas = {.bridges = 0};
     wmi_alpha_path path = {0};
     short_trial best = {.which = -1};
@@ -471,11 +526,16 @@ wm_status wmi_study_search(wm_study *s, const wm_study_opts *o, wm_error *err)
     choose_candidates(s, o, alphas.bridges);
     if ((st = add_mixture(s, o, err)))
         goto done;
-    if (!(st = place_and_try(s, o, &path, &alphas, &best, err)) && best.trial.m)
+    st = place_and_try(s, o, &path, &alphas, &best, err);
+    use_all_rows(&s->data, n);
+    if (!st && some)
+        st = fit_again(s, o, err);
+    if (!st && best.trial.m)
         st = try_fully(s, best.which, o, &alphas, s->info.rounds - 1, err);
     if (!st && !s->trial.m)
         st = WM_EINVAL; /* no candidate could be fitted: err says why the last one could not */
 done:
+    use_all_rows(&s->data, n);
     wmi_trial_free(&best.trial);
     wmi_alpha_path_free(&path);
     return st;

@@ -14,6 +14,10 @@ static const double BEHIND = 0.005; /* share of rows behind a border of the othe
 /* Share of rows far from all of the other table; and where the mean of the ratio, which would miss
  * them, can be told. */
 static const double ALONE = 0.05, ALONE_TOLD = 0.15;
+/* Tables of which so many rows are far from the other one are separate; fewer rows than that do not
+ * tell the shape by which a model might go on between them. */
+static const double SEPARATE = 0.5;
+static const int64_t SHAPE_ROWS = 500;
 
 /* Categories and whole numbers are not normal, and need not be: a form has the effect of each
  * level.
@@ -202,6 +206,7 @@ static void judge_support(wm_study *s, const wmi_support *found, int own, const 
     const bool told = wmi_normaliser_judged(mean, own ? s->info.n_p : s->info.n_q);
     const double limit = told ? ALONE_TOLD : ALONE;
     const bool guessed = !wmi_study_form_goes_on(s) && found->alone > limit;
+    const bool few = s->info.n_p < SHAPE_ROWS || s->info.n_q < SHAPE_ROWS;
     const char *check = own ? "support_qp" : "support_pq";
 
     if (found->beyond > BEHIND && found->column >= 0)
@@ -217,6 +222,12 @@ static void judge_support(wm_study *s, const wmi_support *found, int own, const 
                        "At least %.1f %% of its rows lie behind a border where %s breaks off.",
                        name[own], name[1 - own], name[own], name[1 - own], 100 * found->beyond,
                        name[1 - own]);
+    else if (guessed && few && found->alone > SEPARATE)
+        wmi_checks_add(&s->checks, check, found->alone, SEPARATE, WM_CHECK_FAILED,
+                       "p and q are separate: %.0f %% of the rows of %s have no row of %s near "
+                       "them, and so few rows do not tell how the densities go on between the two. "
+                       "The number means nothing but that they are far apart.",
+                       100 * found->alone, name[own], name[1 - own]);
     else if (guessed)
         wmi_checks_add(&s->checks, check, found->alone, limit, WM_CHECK_DOUBT,
                        "%.0f %% of the rows of %s have no row of %s near them, more than %.0f %%: "
