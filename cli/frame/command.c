@@ -38,6 +38,9 @@ static const struct {
      DURATION(rank_limit, "rank-limit", "TIME", 0, 1e9,
               "of several processes: how long one waits for another before the job is ended",
               .above = true, .transient = true, .unset = "1h")},
+    {CLI_TIME,
+     FLAG(tensorboard, "tensorboard",
+          "metrics also as an event file in DIR: tensorboard --logdir DIR", .transient = true)},
     {CLI_BITS, FLAG(bits, "bits", "print bits instead of nats")},
     {CLI_STRICT, FLAG(strict, "strict", "exit with code 3 when a check fails")},
     {0, FLAG(json, "json", "print one JSON object instead of tables", .transient = true)},
@@ -292,6 +295,8 @@ static wm_status open_run(cli_call *call, const invocation *v, wm_error *err)
     if ((st = wm_run_folder_open(&call->run, v->common.out, v->command->name, mode, err)) ||
         (st = wm_summary_new(&config, err)))
         return st;
+    if (v->common.tensorboard)
+        wm_run_folder_tensorboard(call->run);
     opt_write_config(&v->set, config);
     st = wm_run_folder_config(call->run, config, err);
     wm_summary_free(config);
@@ -500,9 +505,11 @@ static wm_status parse(invocation *v, int argc, const char *const *argv, wm_erro
         return st;
     if (v->common.resume && v->common.overwrite)
         return opt_fail(err, "--resume and --overwrite exclude each other");
-    if ((v->common.resume || v->common.overwrite) && !v->common.out)
+    if ((v->common.resume || v->common.overwrite || v->common.tensorboard) && !v->common.out)
         return opt_fail(err, "--%s needs the run folder, -o DIR",
-                        v->common.resume ? "resume" : "overwrite");
+                        v->common.resume      ? "resume"
+                        : v->common.overwrite ? "overwrite"
+                                              : "tensorboard");
     if (v->common.resume && !v->common.config) {
         char path[4096];
 

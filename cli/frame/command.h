@@ -22,7 +22,7 @@ enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_DOUBT = 3 }; /* exit cod
 typedef struct cli_common {
     int64_t seed, threads; /* threads: WM_AUTO is all cores */
     const char *out, *config;
-    bool resume, overwrite, quiet, json, bits, strict;
+    bool resume, overwrite, quiet, json, bits, strict, tensorboard;
     double time_limit; /* seconds; 0: none */
     double rank_limit; /* seconds that ranks wait for one another; 0: the library's own */
 } cli_common;

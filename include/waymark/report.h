@@ -396,6 +396,10 @@ WM_API WM_MUST_CHECK wm_status wm_run_folder_config(wm_run_folder *r, const wm_s
  */
 WM_API WM_MUST_CHECK wm_status wm_run_folder_metrics(wm_run_folder *r, const wm_summary *line,
                                                      wm_error *err);
+/** From now on lines of metrics go to an event file too, which TensorBoard reads while the run goes
+ * on: numbers as scalars STAGE/KEY, at the line's "step". It is the one file of a run that has the
+ * time of day in it. NULL is fine. */
+WM_API void wm_run_folder_tensorboard(wm_run_folder *r);
 /** After a resume from a checkpoint at @p step: drop the lines of later steps, and a last line that
  * was cut short. Lines without a step stay.
  * @param stage  where a run counts its steps anew in every stage: the "stage" of the lines meant;

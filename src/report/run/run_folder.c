@@ -237,6 +237,8 @@ static void free_folder(wm_run_folder *r)
         return;
     if (r->metrics >= 0)
         wmi_io_close(r->metrics);
+    if (r->events >= 0)
+        wmi_io_close(r->events);
     wmi_free(r->waiting);
     if (r->lock >= 0)
         close(r->lock);
@@ -293,7 +295,7 @@ wm_status wm_run_folder_open(wm_run_folder **out, const char *dir, const char *c
     if ((st = wmi_folder_make(dir, err)) || (st = wm_run_folder_settle(dir, err)) ||
         (st = wmi_alloc(&r, 1, sizeof *r, "run folder", err)))
         return st;
-    r->lock = r->metrics = -1;
+    r->lock = r->metrics = r->events = -1;
     if ((st = wmi_path_join(&r->top, "", dir, err)) ||
         (st = wmi_path_join(&r->dir, "", dir, err)) ||
         (st = wmi_path_join(&r->command, "", command, err)) || (st = admit(r, mode, err)) ||

@@ -7,6 +7,7 @@
 #include "waymark/report.h"
 
 #define WMI_RUN_METRICS "metrics.jsonl"
+#define WMI_RUN_EVENTS "events.out.tfevents.1.waymark"
 
 struct wm_run_folder {
     wmi_arena arena; /* the paths that were asked for */
@@ -17,7 +18,8 @@ struct wm_run_folder {
     int metrics;      /* open for appending, and locked as long as the folder is open; else -1 */
     char *waiting;    /* lines that could not be written yet, or NULL */
     json_t *begun;    /* what this process has written lines of (wmi_run_lines_begin), or NULL */
-    bool resumed, staged;
+    int events;       /* the same for TensorBoard, once there is a line for it; else -1 */
+    bool resumed, staged, wants_events;
 };
 
 /* A lock on dir's metrics.jsonl, which is made if it is not there: its descriptor. WM_EIO where

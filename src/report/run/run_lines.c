@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/io.h"
+#include "report/run/event_file.h"
 #include "report/run/run_folder.h"
 #include "report/run/summary.h"
 
@@ -73,6 +75,26 @@ wm_status wmi_run_lines_sync(wm_run_folder *r, wm_error *err)
     return wmi_io_sync(r->metrics) && errno != EINVAL ? fail_lines(r, errno, err) : WM_OK;
 }
 
+void wm_run_folder_tensorboard(wm_run_folder *r)
+{
+    if (r)
+        r->wants_events = true;
+}
+
+/* The file comes with its first line: a run that has only begun leaves nothing. */
+static wm_status add_event(wm_run_folder *r, const json_t *line, wm_error *err)
+{
+    const char *path;
+    struct timespec now = {0};
+    wm_status st;
+
+    if (r->events < 0 && ((st = wm_run_folder_path(&path, r, WMI_RUN_EVENTS, err)) ||
+                          (st = wmi_events_open(&r->events, path, err))))
+        return st;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return wmi_events_add(r->events, line, (double)now.tv_sec + 1e-9 * (double)now.tv_nsec, err);
+}
+
 wm_status wm_run_folder_metrics(wm_run_folder *r, const wm_summary *line, wm_error *err)
 {
     const char *before;
@@ -84,7 +106,8 @@ wm_status wm_run_folder_metrics(wm_run_folder *r, const wm_summary *line, wm_err
 
     if (!r)
         return WM_OK;
-    if ((st = wmi_summary_json(&object, line, err)))
+    if ((st = wmi_summary_json(&object, line, err)) ||
+        (r->wants_events && (st = add_event(r, object, err))))
         return st;
     f = open_memstream(&text, &n);
     if (f)
