@@ -8,6 +8,7 @@
 
 typedef struct ratio_opts {
     const char *weights[2];
+    int64_t max_rows;
     study_flags study;
     read_flags read;
 } ratio_opts;
@@ -18,6 +19,10 @@ static const opt_row rows[] = {
     TEXT(weights[0], "p-weights", "FILE", "one weight for each row of P, not negative",
          .unset = "all 1"),
     TEXT(weights[1], "q-weights", "FILE", "likewise for Q", .unset = "all 1"),
+    INTEGER(max_rows, "max-rows", "N", 0, 1e15,
+            "of each table that are held in memory, 0: all. Of more rows a sample is; quadratic "
+            "ratios have the means and covariances of all rows",
+            .unset = "100000, or 40 MB of numbers"),
     ROWS(study, study_rows),
     ROWS(read, read_table_options),
     {0},
@@ -26,12 +31,14 @@ static const opt_row rows[] = {
 static void defaults(void *opts)
 {
     study_flags_init(&((ratio_opts *)opts)->study);
+    ((ratio_opts *)opts)->max_rows = WM_AUTO;
 }
 
 /* What a run holds, to be freed together. */
 typedef struct ratio_run {
     wm_schema *schema;
     wm_data *table[2], *weights[2];
+    wm_moments *moments[2]; /* of all rows, where the tables are samples */
     wm_study *study;
 } ratio_run;
 
@@ -40,6 +47,7 @@ static void free_run(ratio_run *r)
     wm_study_free(r->study);
     for (int t = 0; t < 2; t++) {
         wm_data_free(r->weights[t]);
+        wm_moments_free(r->moments[t]);
         wm_data_free(r->table[t]);
     }
     wm_schema_free(r->schema);
@@ -73,14 +81,37 @@ static wm_status read_weights(ratio_run *r, int which, const char *path, wm_stud
     return WM_OK;
 }
 
+static bool is_sample(const ratio_run *r)
+{
+    return wm_data_total(r->table[0]) > wm_data_count(r->table[0]) ||
+           wm_data_total(r->table[1]) > wm_data_count(r->table[1]);
+}
+
+/* Once more through the files, whose columns are known by now. */
+static wm_status read_moments(ratio_run *r, const cli_call *call, const wm_read_opts *read,
+                              wm_study_opts *o, wm_error *err)
+{
+    wm_status st = WM_OK;
+
+    for (int t = 0; t < 2 && !st; t++) {
+        if (strcmp(call->args[t], "-") == 0)
+            return WM_OK; /* it has gone by */
+        st = wm_moments_read(&r->moments[t], call->args[t], r->schema, read, err);
+        o->moments[t] = r->moments[t];
+    }
+    return st;
+}
+
 static wm_status read_all(ratio_run *r, cli_call *call, wm_study_opts *o, wm_error *err)
 {
     const ratio_opts *opts = call->opts;
-    const wm_read_opts read = read_opts(&opts->read, call->sink);
+    const bool weighted = opts->weights[0] || opts->weights[1];
+    wm_read_opts read = read_opts(&opts->read, call->sink);
     wm_status st;
 
     if (strcmp(call->args[0], "-") == 0 && strcmp(call->args[1], "-") == 0)
         return cli_usage(call, err, "P and Q cannot both be standard input");
+    read.max_rows = weighted ? 0 : opts->max_rows; /* a weight is that of a row that is held */
     if ((st = wm_schema_new(&r->schema, err)))
         return st;
     if ((st = wm_data_read_tables(r->table, call->args, 2, r->schema, &read, err)))
@@ -88,7 +119,8 @@ static wm_status read_all(ratio_run *r, cli_call *call, wm_study_opts *o, wm_err
     for (int t = 0; t < 2; t++)
         if ((st = read_weights(r, t, opts->weights[t], o, err)))
             return st;
-    return WM_OK;
+    return is_sample(r) && read.missing != WM_MISSING_MEAN ? read_moments(r, call, &read, o, err)
+                                                           : WM_OK;
 }
 
 static wm_status run(cli_call *call, wm_error *err)
@@ -106,6 +138,14 @@ static wm_status run(cli_call *call, wm_error *err)
         (st = wm_metrics_done(&metrics, err)) || call->helper)
         goto done;
     wm_study_get_info(r.study, &info);
+    if (is_sample(&r) && info.model != WM_RATIO_QUADRATIC)
+        wm_say(call->sink, WM_LOG_WARN,
+               "the answer is that of the rows that are held (--max-rows): only a quadratic ratio "
+               "has the moments of all rows");
+    if (is_sample(&r))
+        WM_PUT(call->summary, WM_INTEGER("n_p_held", info.n_p), WM_INTEGER("n_q_held", info.n_q));
+    info.n_p = wm_data_total(r.table[0]);
+    info.n_q = wm_data_total(r.table[1]);
     WM_PUT(call->summary, WM_INTEGER("n_p", info.n_p), WM_INTEGER("n_q", info.n_q),
            WM_TEXT("objective", objective_names[opts->study.fit.objective]));
     summary_estimate(call->summary, "kl_pq", &info.kl_pq, unit);

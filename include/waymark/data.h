@@ -35,6 +35,9 @@ WM_API void wm_data_free(wm_data *d);
 
 WM_API int64_t wm_data_count(const wm_data *d); /**< rows */
 WM_API int64_t wm_data_dim(const wm_data *d);   /**< columns */
+/** Rows of what it was read from, of which it may be a sample (wm_read_opts.max_rows); else those
+ * that it has. */
+WM_API int64_t wm_data_total(const wm_data *d);
 
 /** The values, (count, dim), borrowed from @p d; aligned to 64 bytes unless they are the caller's
  * own (wm_data_borrow()). */

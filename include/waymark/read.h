@@ -118,6 +118,10 @@ typedef struct wm_read_opts {
      * average one, and is counted (wm_reader_unseen()); false (default): it is refused. */
     bool unseen;
     const wm_sink *sink; /**< words (rows dropped, kinds found) and progress, or NULL */
+    /** Whole tables: rows that are kept at most. Of a longer one a random sample is, the same in
+     * every run, and wm_data_total() says how many there were. 0 (default): all; WM_AUTO: 100,000,
+     * or 40 MB of numbers if that is more. */
+    int64_t max_rows;
 } wm_read_opts;
 
 /** Fill in the defaults. Threads: safe. */
@@ -125,7 +129,8 @@ WM_API void wm_read_opts_init(wm_read_opts *opts);
 
 /** Read a whole table.
  * @param[out] out  freed with wm_data_free(); NULL on failure
- * @param path      file; "-" is standard input; "FILE:NAME" names an array in an npz or safetensors
+ * @param path      file; "-" is standard input; "FILE:NAME" names an array in an npz or
+ * safetensors; with *, ? or [...] all files of such names, one after the other as one table
  * @param schema    learns the columns from the first table and holds later ones to them: by their
  *                  names, in any order and among others, where both tables have them, else by
  *                  number and place; levels are added, and a column that is integer in one and

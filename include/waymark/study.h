@@ -13,6 +13,7 @@
 
 #include "waymark/check.h"
 #include "waymark/data.h"
+#include "waymark/moments.h"
 #include "waymark/ratio.h"
 #include "waymark/read.h"
 #include "waymark/report.h"
@@ -63,6 +64,9 @@ typedef struct wm_study_opts {
     wm_fit_control control; /**< time_limit: for all of it; checkpoint: files that begin so keep
                                training states; on_eval: while the first fold is fitted, with round
                                and model. Not 0 from it ends the study with WM_EINTERRUPTED */
+    /** Of p and q where the tables are samples of longer ones: the moments of all of their rows,
+     * which a quadratic ratio and its divergences are made of then; NULL: those of the tables. */
+    const wm_moments *moments[2];
 } wm_study_opts;
 
 /** Fill in the defaults. Threads: safe. */

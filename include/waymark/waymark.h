@@ -14,6 +14,7 @@
 #include "waymark/generators.h"
 #include "waymark/images.h"
 #include "waymark/mi.h"
+#include "waymark/moments.h"
 #include "waymark/probe.h"
 #include "waymark/ratio.h"
 #include "waymark/read.h"

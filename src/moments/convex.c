@@ -207,3 +207,11 @@ done:
     free_end(&e0);
     return st;
 }
+
+wm_status wmi_convex_of_ends(const wm_chain *chain, const wmi_end_moments *m0,
+                             const wmi_end_moments *mm, wmi_convex_bridge *bridges, wm_error *err)
+{
+    for (int64_t k = 0; k < wm_chain_bridges(chain); k++)
+        bridges[k].ridge = INFINITY;
+    return moment_bridges(chain, true, m0, mm, bridges, err);
+}

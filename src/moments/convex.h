@@ -53,5 +53,10 @@ typedef struct wmi_convex_bridge {
 WM_MUST_CHECK wm_status wmi_convex_fit(const wmi_convex_data *data, const wm_chain *chain,
                                        const wmi_convex_opts *opts, wmi_convex_bridge *bridges,
                                        double *shrink, wm_error *err);
+/* Quadratic bridges from moments of the ends that are known, and nothing else. */
+struct wmi_end_moments;
+WM_MUST_CHECK wm_status wmi_convex_of_ends(const wm_chain *chain, const struct wmi_end_moments *m0,
+                                           const struct wmi_end_moments *mm,
+                                           wmi_convex_bridge *bridges, wm_error *err);
 
 #endif

@@ -18,12 +18,7 @@ enum {
     LEAST_GROUPS = 10,
 };
 
-/* Moments of some rows. */
-typedef struct moments {
-    double n;
-    double *mean;    /* (d) */
-    double *scatter; /* (d, d): sum of (x - mean)(x - mean)' */
-} moments;
+typedef wmi_row_moments moments;
 
 /* Everything that is needed on the way. [t]: of p and of q. */
 typedef struct work {
@@ -145,15 +140,26 @@ static double mean_log_ratio(const work *w, const moments fit[2], const moments 
     return 0.5 * (sum[1] - sum[0]);
 }
 
+/* Of part g of `parts`. */
+static wm_status take_part(work *w, int t, int64_t g, int64_t parts, wm_error *err)
+{
+    const int64_t n = w->rows->n[t], first = n * g / parts, next = n * (g + 1) / parts;
+    const wm_moments *groups = w->rows->groups[t];
+
+    if (!groups)
+        return take_moments(&w->part[t], w->rows, t, first, next - first, err);
+    wmi_moments_join(&w->part[t], groups, groups->groups * g / parts,
+                     groups->groups * (g + 1) / parts);
+    return WM_OK;
+}
+
 /* Part g of `parts`, and the moments of everything else. */
 static wm_status split(work *w, int64_t g, int64_t parts, wm_error *err)
 {
     const int64_t pairs = w->rows->pairs;
 
     for (int t = 0; t < (pairs ? 1 : 2); t++) {
-        const int64_t n = w->rows->n[t], first = n * g / parts;
-        wm_status st =
-            take_moments(&w->part[t], w->rows, t, first, n * (g + 1) / parts - first, err);
+        const wm_status st = take_part(w, t, g, parts, err);
 
         if (st)
             return st;
@@ -218,7 +224,9 @@ wm_status wmi_plug_in_divergences(wmi_plug_in out[2], const wmi_plug_in_rows *ro
 {
     const int64_t d = rows->dim, other = rows->pairs ? 0 : 1;
     const int64_t least = rows->n[0] < rows->n[other] ? rows->n[0] : rows->n[other];
-    const int64_t parts = groups_for(least, d);
+    const int64_t wanted = groups_for(least, d);
+    const int64_t most = rows->groups[0] ? rows->groups[0]->groups : wanted;
+    const int64_t parts = wanted < most ? wanted : most;
     double unseen[2], ignored[2], full[2], *seen = NULL;
     work w;
     wm_status st;
@@ -229,7 +237,9 @@ wm_status wmi_plug_in_divergences(wmi_plug_in out[2], const wmi_plug_in_rows *ro
         (st = wmi_alloc(&seen, 2 * (parts > folds ? parts : folds), sizeof *seen, "groups", err)))
         goto done;
     for (int t = 0; t < (rows->pairs ? 1 : 2); t++)
-        if ((st = take_moments(&w.all[t], rows, t, 0, rows->n[t], err)))
+        if (rows->groups[t])
+            wmi_moments_join(&w.all[t], rows->groups[t], 0, rows->groups[t]->groups);
+        else if ((st = take_moments(&w.all[t], rows, t, 0, rows->n[t], err)))
             goto done;
     if (rows->pairs)
         separate(&w.all[1], &w.all[0], d, rows->pairs);

@@ -13,12 +13,14 @@
 #include <stdint.h>
 
 #include "base/fail.h"
+#include "moments/group_moments.h"
 
 /* Rows x[0] (n[0], dim) of p and x[1] of q in random order. Of pairs there is no q: it has the
  * first `pairs` columns of p and the others independently, each with their own covariance. */
 typedef struct wmi_plug_in_rows {
     int64_t n[2], dim, pairs;
     const double *x[2];
+    const wm_moments *groups[2]; /* instead of x, where rows were only passed by; or NULL */
 } wmi_plug_in_rows;
 
 /* The mean of log p/q over rows of p, or of log q/p over rows of q. */

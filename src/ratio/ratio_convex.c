@@ -26,6 +26,42 @@ static void store_bridge(wm_ratio *r, int64_t k, const wmi_convex_bridge *b)
         memcpy(a + i * d, b->q + i * d, (size_t)(i + 1) * sizeof *a); /* the lower triangle */
 }
 
+/* m bridges with their matrices and vectors, in one store. */
+static wm_status new_bridges(wmi_convex_bridge **bridges, double **store, int64_t m, int64_t d,
+                             wm_error *err)
+{
+    wm_status st;
+
+    if ((st = wmi_alloc(bridges, m, sizeof **bridges, "bridges", err)) ||
+        (st = wmi_alloc(store, m * (d * d + d), sizeof **store, "bridges", err)))
+        return st;
+    for (int64_t k = 0; k < m; k++) {
+        (*bridges)[k].q = *store + k * (d * d + d);
+        (*bridges)[k].w = (*bridges)[k].q + d * d;
+    }
+    return WM_OK;
+}
+
+wm_status wmi_ratio_set_ends(wm_ratio *r, const wmi_end_moments *m0, const wmi_end_moments *mm,
+                             wm_error *err)
+{
+    const int64_t m = r->info.bridges;
+    wmi_convex_bridge *bridges = NULL;
+    double *store = NULL;
+    wm_chain *chain = NULL;
+    wm_status st;
+
+    if (!(st = wmi_ratio_chain(&chain, r, err)) &&
+        !(st = new_bridges(&bridges, &store, m, r->encoder.dim, err)) &&
+        !(st = wmi_convex_of_ends(chain, m0, mm, bridges, err)))
+        for (int64_t k = 0; k < m; k++)
+            store_bridge(r, k, &bridges[k]);
+    wm_chain_free(chain);
+    wmi_free(store);
+    wmi_free(bridges);
+    return st;
+}
+
 static wm_status draw_q(double **out, const wmi_ratio_rows *rows, bool valid, int64_t n,
                         wm_error *err)
 {
@@ -72,14 +108,8 @@ wm_status wmi_ratio_set_moments(wm_ratio *r, const wmi_ratio_rows *rows, const w
         data.xm_train = q_train;
         data.xm_valid = q_valid;
     }
-    if ((st = wmi_ratio_chain(&chain, r, err)) ||
-        (st = wmi_alloc(&bridges, m, sizeof *bridges, "bridges", err)) ||
-        (st = wmi_alloc(&store, m * (d * d + d), sizeof *store, "bridges", err)))
+    if ((st = wmi_ratio_chain(&chain, r, err)) || (st = new_bridges(&bridges, &store, m, d, err)))
         goto done;
-    for (int64_t k = 0; k < m; k++) {
-        bridges[k].q = store + k * (d * d + d);
-        bridges[k].w = bridges[k].q + d * d;
-    }
     if ((st = wmi_convex_fit(&data, chain, &o, bridges, NULL, err)))
         goto done;
     for (int64_t k = 0; k < m; k++) {

@@ -3,6 +3,7 @@
 #define WMI_RATIO_RATIO_IMPL_H
 
 #include "columns/encode.h"
+#include "moments/path_moments.h"
 #include "nn/bridge_model.h"
 #include "waymark/ratio.h"
 
@@ -95,6 +96,9 @@ WM_MUST_CHECK wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *ro
  * opts say; other terms are left alone. */
 WM_MUST_CHECK wm_status wmi_ratio_set_moments(wm_ratio *r, const wmi_ratio_rows *rows,
                                               const wm_ratio_opts *opts, wm_error *err);
+/* Quadratic bridges of r from moments of its ends, as the encoder has columns. */
+WM_MUST_CHECK wm_status wmi_ratio_set_ends(wm_ratio *r, const wmi_end_moments *m0,
+                                           const wmi_end_moments *mm, wm_error *err);
 /* Curves of r, and its form or products, by moments and penalised logistic regression, bridge by
  * bridge; other terms are left alone. */
 WM_MUST_CHECK wm_status wmi_ratio_set_additive(wm_ratio *r, const wmi_ratio_rows *rows,

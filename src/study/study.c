@@ -162,6 +162,7 @@ static wm_status run(wm_study **out, const wm_data *p, const wm_data *q, const w
         goto done;
     if ((st = wmi_study_search(s, opts, err)) ||
         (st = wmi_trial_ratio(&s->ratio, &s->trial, &s->data, err)) ||
+        (st = wmi_study_take_moments(s, opts, err)) || (st = wmi_study_use_moments(s, err)) ||
         (st = renormalise(s, &shift, &norm_se, err)))
         goto done;
     fill_info(s, opts);
@@ -208,6 +209,8 @@ void wm_study_free(wm_study *s)
     wmi_free(s->contributions);
     wmi_free(s->column);
     wmi_arena_free(&s->arena);
+    wm_moments_free(s->whole[0]);
+    wm_moments_free(s->whole[1]);
     wmi_free(s);
 }
 

@@ -305,7 +305,12 @@ static wm_status estimate_by_moments(wm_study *s, const wm_study_opts *o, double
         .pairs = s->pairs ? s->data.encoder.first[o->pairs] : 0,
         .x = {s->data.x[0], s->data.x[1]},
     };
-    wmi_plug_in moments[2];
+    const wmi_plug_in_rows all = {
+        .n = {s->whole[0] ? s->whole[0]->n : 0, s->whole[1] ? s->whole[1]->n : 0},
+        .dim = s->data.dim,
+        .groups = {s->whole[0], s->whole[1]},
+    };
+    wmi_plug_in moments[2], whole[2];
     wm_estimate kl[2];
     int64_t refined = 0;
     wm_status st;
@@ -316,18 +321,22 @@ static wm_status estimate_by_moments(wm_study *s, const wm_study_opts *o, double
         return WM_OK; /* a copy in another group is no new row */
     if ((st = wmi_plug_in_divergences(moments, &rows, t->folds, err)))
         return st == WM_EINVAL ? WM_OK : st; /* a shrunk covariance had an inverse */
+    if (s->whole[0] && (st = wmi_plug_in_divergences(whole, &all, t->folds, err)))
+        return st == WM_EINVAL ? WM_OK : st;
     for (int64_t f = 0; f < t->folds; f++)
         refined += t->fit[f]->info.refined;
     for (int own = 0; own < 2; own++) {
         const double sign = own ? -1 : 1;
         const int64_t n = s->data.n[s->pairs ? 0 : own];
         const side fresh = {n, n, t->log_r[own], NULL};
-        double ignored, value = moments[own].corrected,
-                        half = moments[own].se * wmi_t_975(moments[own].groups - 1);
+        const wmi_plug_in *by = s->whole[0] ? &whole[own] : &moments[own];
+        /* what refinement changed is kept, and was seen in the rows that are held */
+        const double se = refined && s->whole[0] ? hypot(by->se, moments[own].se) : by->se;
+        double ignored, value = by->corrected, half = se * wmi_t_975(by->groups - 1);
 
-        if (refined) /* what refinement changed is kept */
+        if (refined)
             value += mean_of(&fresh, sign, &ignored) + sign * shift - moments[own].unseen;
-        kl[own] = (wm_estimate){value, moments[own].se, value - half, value + half};
+        kl[own] = (wm_estimate){value, se, value - half, value + half};
     }
     s->info.kl_pq = widened(kl[0], blur_of_ranks(s, kl[0].value, o));
     s->info.kl_qp = kl[1];

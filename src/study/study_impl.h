@@ -120,10 +120,16 @@ struct wm_study {
     wm_study_column *column;    /* (raw columns), of two tables; NULL for pairs */
     wmi_arena arena;            /* what the columns point to */
     wm_ratio *ratio;
+    wm_moments *whole[2]; /* of all rows, encoded, where the tables are samples; or NULL */
 };
 
 /* Candidates, waymarks and the trial that is kept. */
 WM_MUST_CHECK wm_status wmi_study_search(wm_study *s, const wm_study_opts *opts, wm_error *err);
+/* s->whole from opts->moments, where every column is a number that is only scaled. */
+WM_MUST_CHECK wm_status wmi_study_take_moments(wm_study *s, const wm_study_opts *opts,
+                                               wm_error *err);
+/* The ratio by the moments of all rows, if that is what the fits are. */
+WM_MUST_CHECK wm_status wmi_study_use_moments(wm_study *s, wm_error *err);
 /* KL(p, q) and KL(q, p) with their intervals; s->ratio is there. shift was taken off the
  * log-ratios, and norm_se is its error. */
 WM_MUST_CHECK wm_status wmi_study_estimate(wm_study *s, const wm_study_opts *opts, double shift,

@@ -257,7 +257,7 @@ def make_gzip():
 
 def make_foreign():
     bad("foreign/x.h5", b"\x89HDF\r\n\x1a\n" + bytes(64), "is an HDF5 file (or .mat 7.3): save the array as .npy")
-    bad("foreign/x.parquet", b"PAR1\x15\x04\x15\x00" + bytes(64), "is a Parquet file: save it as CSV or .npy")
+    bad("foreign/x.parquet", b"PAR1\x15\x04\x15\x00" + bytes(64), "is a Parquet file: pandas.read_parquet(FILE).to_csv(")
     bad("foreign/x.arrow", b"ARROW1\0\0" + bytes(64), "is an Arrow file")
     bad("foreign/x.feather", b"FEA1" + bytes(64), "is a Feather file")
     bad("foreign/x.mat", b"MATLAB 5.0 MAT-file" + bytes(128), "is a MATLAB file")

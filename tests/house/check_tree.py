@@ -42,7 +42,7 @@ HEADER_ROOM = {
     "status": "base", "sink": "base", "version": "base", "data": "data", "read": "data",
     "write": "data", "fit": "base", "dist": "dist", "check": "check",
     "generators": "problems", "images": "images", "waymarks": "waymarks", "sample": "sample",
-    "columns": "columns", "ratio": "ratio", "apply": "ratio", "weights": "ratio", "study": "study",
+    "columns": "columns", "moments": "moments", "ratio": "ratio", "apply": "ratio", "weights": "ratio", "study": "study",
     "mi": "mi", "ebm": "ebm", "embed": "embed", "probe": "embed", "report": "report",
 }
 
@@ -69,7 +69,7 @@ FENCED = [
 SYSTEM = set(
     "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal "
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath time "
-    "uchar wchar wctype dlfcn fcntl unistd dirent fnmatch omp sys/mman sys/resource sys/stat sys/time sys/types "
+    "uchar wchar wctype dlfcn fcntl glob unistd dirent fnmatch omp sys/mman sys/resource sys/stat sys/time sys/types "
     "sched spawn sys/ioctl sys/utsname sys/wait".split())
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>|(.*))', re.M)

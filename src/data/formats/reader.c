@@ -10,9 +10,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/utf8.h"
+#include "data/formats/paths.h"
 #include "data/formats/source.h"
 #include "data/table/doubt.h"
 #include "data/table/kinds.h"
+#include "data/table/row_sample.h"
 #include "data/table/schema.h"
 #include "data/table/table.h"
 #include "waymark/sink.h"
@@ -155,6 +158,9 @@ typedef struct load {
     bool first; /* the schema knew no table before this one */
     wm_data *d;
     int64_t row, kept; /* of the file, of the table */
+    wmi_row_sample *sample;
+    int64_t before; /* rows of the sample that are of other files */
+    int64_t whole;  /* rows of the file without a missing value, or all */
     wm_task progress;
     bool spoke;
 } load;
@@ -168,6 +174,7 @@ static wm_status begin(load *l, wm_error *err)
 
     if (c->count == 0)
         return wmi_fail(err, WM_ESHAPE, "%s: has no rows", l->src.label);
+    wmi_row_sample_begin(l->sample, o->max_rows, c->dim, c->count);
     if (c->kinds_set)
         return WM_OK;
     if ((st = wmi_schema_begin(l->schema, l->src.label, c->dim, NULL, err)))
@@ -219,6 +226,8 @@ static wm_status make_room(load *l, int64_t block, wm_error *err)
     const int64_t need = l->kept + block;
     int64_t room = c->sized ? c->count : need + l->kept / 2;
 
+    if (l->sample->limit && room > l->sample->limit + block)
+        room = l->sample->limit + block;
     if (!c->sized && c->count >= need && room > c->count)
         room = c->count;
     if (!l->d)
@@ -247,7 +256,7 @@ static wm_status load_rows(load *l, wm_error *err)
     wm_status st;
 
     for (;;) {
-        int64_t block = most, got;
+        int64_t block = most, got, taken;
         double *rows;
 
         if (c->count >= 0 && l->row == c->count) /* a stream may have more than it says */
@@ -266,8 +275,15 @@ static wm_status load_rows(load *l, wm_error *err)
                        false, err)) ||
             (st = check_integers(l, rows, got, err)))
             return st;
-        l->kept += l->opts->missing == WM_MISSING_DROP ? drop_rows(rows, got, c->dim) : got;
+        taken = l->opts->missing == WM_MISSING_DROP ? drop_rows(rows, got, c->dim) : got;
         l->row += got;
+        l->whole += taken;
+        if ((st = wmi_row_sample_take(l->sample, taken, c->dim, rows, &taken, err)))
+            return st;
+        l->kept += taken;
+        if (l->sample->limit && l->kept > l->sample->limit)
+            l->kept = wmi_row_sample_thin(l->sample, l->before, l->sample->limit, c->dim,
+                                          wm_data_rows_mut(l->d));
         report(l);
     }
 }
@@ -285,7 +301,7 @@ static wm_status finish(load *l, wm_error *err)
         wm_task_finish(&l->progress, l->row, "read %s", label);
     if (l->row == 0)
         return wmi_fail(err, WM_ESHAPE, "%s: has no rows", label);
-    if (l->kept == 0)
+    if (l->whole == 0)
         return wmi_fail(err, WM_EINVAL, "%s: every one of its %" PRId64 " rows has a missing value",
                         label, l->row);
     if ((st = wmi_data_resize(l->d, l->kept, err)) ||
@@ -294,10 +310,10 @@ static wm_status finish(load *l, wm_error *err)
         (l->opts->missing == WM_MISSING_MEAN &&
          (st = wmi_kinds_fill(l->schema, label, l->d, &filled, err))))
         return st;
-    if (l->kept < l->row)
+    if (l->whole < l->row)
         wm_say(sink, WM_LOG_WARN,
                "%s: %" PRId64 " of %" PRId64 " rows have a missing value and were left out", label,
-               l->row - l->kept, l->row);
+               l->row - l->whole, l->row);
     if (filled)
         wm_say(sink, WM_LOG_WARN,
                "%s: %" PRId64 " missing values were filled in with the mean of their column", label,
@@ -326,18 +342,58 @@ static wm_status read_source(wm_data **out, load *l, wm_error *err)
     return st;
 }
 
+/* One file, which goes on with a table that other files have begun, or begins it. */
+static wm_status read_file(wm_data **table, const char *path, wmi_row_sample *sample,
+                           wm_schema *schema, const wm_read_opts *opts, bool lenient, wm_error *err)
+{
+    load l = {.schema = schema,
+              .opts = opts,
+              .first = wm_schema_dim(schema) == 0,
+              .sample = sample,
+              .before = sample->n};
+    wm_data *more = NULL;
+    wm_status st;
+
+    if ((st = wmi_stream_open(&l.src, path, schema, NULL, opts, lenient, err)) ||
+        (st = read_source(*table ? &more : table, &l, err)) || !more)
+        return st;
+    if (wm_data_dim(more) != wm_data_dim(*table))
+        st = wmi_fail(err, WM_ESHAPE, "%s: %" PRId64 " columns, the files before it have %" PRId64,
+                      wmi_text_tail(path), wm_data_dim(more), wm_data_dim(*table));
+    if (!st && !(st = wmi_data_append(*table, more, err)) && sample->limit)
+        st = wmi_data_resize(*table,
+                             wmi_row_sample_thin(sample, 0, sample->limit, wm_data_dim(*table),
+                                                 wm_data_rows_mut(*table)),
+                             err);
+    wm_data_free(more);
+    return st;
+}
+
 wm_status wmi_data_read_path(wm_data **out, const char *path, wm_schema *schema,
                              const wm_read_opts *opts, bool lenient, wm_error *err)
 {
+    wmi_row_sample sample = {0};
+    wmi_paths files = {0};
     wm_read_opts own;
-    load l = {.schema = schema, .opts = &own, .first = wm_schema_dim(schema) == 0};
     wm_status st;
 
     *out = NULL;
-    if ((st = wmi_read_opts_take(&own, opts, err)) ||
-        (st = wmi_stream_open(&l.src, path, schema, NULL, &own, lenient, err)))
-        return st;
-    return read_source(out, &l, err);
+    if (!(st = wmi_read_opts_take(&own, opts, err)))
+        st = wmi_paths_find(&files, path, err);
+    for (int i = 0; i < files.n && !st; i++)
+        st = read_file(out, files.path[i], &sample, schema, &own, lenient, err);
+    if (!st && sample.limit && sample.seen > wm_data_count(*out)) {
+        wmi_data_set_total(*out, sample.seen);
+        wm_say(own.sink, WM_LOG_INFO, "%s: of %" PRId64 " rows a sample of %" PRId64 " is held",
+               wmi_text_tail(path), sample.seen, wm_data_count(*out));
+    }
+    if (st) {
+        wm_data_free(*out);
+        *out = NULL;
+    }
+    wmi_paths_free(&files);
+    wmi_row_sample_free(&sample);
+    return st;
 }
 
 wm_status wm_data_read(wm_data **out, const char *path, wm_schema *schema, const wm_read_opts *opts,
@@ -350,7 +406,8 @@ wm_status wm_data_read(wm_data **out, const char *path, wm_schema *schema, const
 wm_status wmi_data_read_bytes(wm_data **out, wmi_bytes *bytes, const char *label, wm_schema *schema,
                               const wm_read_opts *opts, wm_error *err)
 {
-    load l = {.schema = schema, .opts = opts, .first = wm_schema_dim(schema) == 0};
+    wmi_row_sample all = {0};
+    load l = {.schema = schema, .opts = opts, .first = wm_schema_dim(schema) == 0, .sample = &all};
     const wm_status st = wmi_stream_open_bytes(&l.src, bytes, label, schema, NULL, opts, err);
 
     *out = NULL;

@@ -28,9 +28,15 @@ static const struct {
     const char *what;
 } foreign[] = {
     {"\x89HDF\r\n", 6, false, "an HDF5 file (or .mat 7.3): save the array as .npy"},
-    {"PAR1", 4, true, "a Parquet file: save it as CSV or .npy"},
-    {"ARROW1", 6, true, "an Arrow file: save it as CSV or .npy"},
-    {"FEA1", 4, true, "a Feather file: save it as CSV or .npy"},
+    {"PAR1", 4, true,
+     "a Parquet file: pandas.read_parquet(FILE).to_csv(\"table.csv\", index=False) makes a CSV of "
+     "it"},
+    {"ARROW1", 6, true,
+     "an Arrow file: pandas.read_feather(FILE).to_csv(\"table.csv\", index=False) makes a CSV of "
+     "it"},
+    {"FEA1", 4, true,
+     "a Feather file: pandas.read_feather(FILE).to_csv(\"table.csv\", index=False) makes a CSV of "
+     "it"},
     {"MATLAB 5.0", 10, true, "a MATLAB file: save the array as .npy or CSV"},
     {"\x80\x02", 2, false, "a Python pickle, which is not read: save the array with numpy.save"},
     {"\x80\x03", 2, false, "a Python pickle, which is not read: save the array with numpy.save"},

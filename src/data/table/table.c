@@ -10,9 +10,10 @@
 
 struct wm_data {
     int64_t n, dim;
-    int64_t room; /* rows that x can hold */
-    double *x;    /* (n, dim) */
-    bool lent;    /* x is the caller's */
+    int64_t room;  /* rows that x can hold */
+    int64_t total; /* rows of which these are a sample; 0: these */
+    double *x;     /* (n, dim) */
+    bool lent;     /* x is the caller's */
 };
 
 /* A table without rows, of a size that can be addressed. */
@@ -92,6 +93,21 @@ wm_status wmi_data_resize(wm_data *d, int64_t n, wm_error *err)
     return WM_OK;
 }
 
+wm_status wmi_data_append(wm_data *d, const wm_data *more, wm_error *err)
+{
+    const int64_t n = d->n;
+    const wm_status st = wmi_data_resize(d, n + more->n, err);
+
+    if (!st)
+        memcpy(d->x + n * d->dim, more->x, (size_t)(more->n * d->dim) * sizeof *d->x);
+    return st;
+}
+
+void wmi_data_set_total(wm_data *d, int64_t total)
+{
+    d->total = total;
+}
+
 void wmi_data_keep_columns(wm_data *d, const bool *keep)
 {
     int64_t at = 0, dim = 0;
@@ -122,6 +138,11 @@ int64_t wm_data_count(const wm_data *d)
 int64_t wm_data_dim(const wm_data *d)
 {
     return d->dim;
+}
+
+int64_t wm_data_total(const wm_data *d)
+{
+    return d->total > d->n ? d->total : d->n;
 }
 
 const double *wm_data_rows(const wm_data *d)
