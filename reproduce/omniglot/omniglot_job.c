@@ -89,7 +89,8 @@ static wm_status draw_pairs(wm_pair_rows *out, float **owned, const wm_grid_pair
     const int64_t pixels = wm_grid_pairs_height(pairs) * wm_grid_pairs_width(pairs);
     float *u = malloc(2 * sizeof *u * (size_t)(n * pixels));
 
-    if (!(*owned = u))
+    *owned = u;
+    if (!u)
         return WM_ENOMEM;
     *out = (wm_pair_rows){.n = n, .dim_u = pixels, .dim_v = pixels, .u = u, .v = u + n * pixels};
     return wm_grid_pairs_draw(pairs, split, first, n, u, u + n * pixels, NULL, err);
