@@ -258,7 +258,7 @@ wm_status wmi_ratio_check_opts(const wm_ratio_opts *o, wm_error *err)
 {
     if (!o->model || o->model & ~(WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_TRAINED))
         return wmi_fail(err, WM_EINVAL,
-                        "model %#x is no sum of linear, quadratic, additive, mlp and separable",
+                        "model %#x is not a sum of linear, quadratic, additive, mlp and separable",
                         o->model);
     if (o->model & WM_RATIO_SEPARABLE && !o->pairs)
         return wmi_fail(err, WM_EINVAL,
