@@ -68,7 +68,7 @@ static wm_status read_grid(cli_call *call, wm_grid_pairs_opts *g, wm_error *err)
 {
     const pairs_opts *o = call->opts;
     const opt_row row = {.name = "grid", .lo = 1, .hi = 4096};
-    int64_t size[3] = {0, 0, 1}, cells;
+    int64_t size[3] = {0, 0, 1}, cells = 0;
 
     wm_grid_pairs_opts_init(g);
     g->held_out = o->held_out;

@@ -83,7 +83,8 @@ static wm_status open_model(embed_run *r, cli_call *call, wm_error *err)
         return st;
     }
     if (!isnan(o->divide))
-        return cli_usage(call, err, "--divide: %.120s knows itself how its columns are to be taken",
+        return cli_usage(call, err,
+                         "--divide: the model in %.120s already knows how its columns are scaled",
                          given);
     return WM_OK;
 }

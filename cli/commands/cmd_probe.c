@@ -256,7 +256,7 @@ static wm_status count_levels(int64_t **classes, const wm_schema *s, cli_call *c
 
         (*classes)[c] = wm_schema_levels(s, c);
         if ((*classes)[c] < 2)
-            return opt_fail(err, "%.120s: %s has one label only: nothing is to be told apart",
+            return opt_fail(err, "%.120s: %s has one label only: there is nothing to tell apart",
                             call->args[1], wm_schema_describe(s, c, name, sizeof name));
     }
     return WM_OK;

@@ -6,7 +6,7 @@
 
 #include "waymark/read.h"
 
-static const char *const kernel_names[] = {"nuts", "hmc", "mala", NULL}; /* by wm_kernel */
+static const char *const kernel_names[] = WM_KERNEL_NAMES;
 
 #define OPTS wm_ebm_walk
 

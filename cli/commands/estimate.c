@@ -11,7 +11,7 @@
 #include "commands/show_checks.h"
 #include "options/fitting.h"
 
-const char *const read_header_names[] = {"auto", "no", "yes", NULL};
+const char *const read_header_names[] = WM_CHOICE_NAMES;
 const char *const read_format_names[] = {"auto", "npy", "npz",         "csv",
                                          "tsv",  "idx", "safetensors", NULL};
 static const char *const missing_names[] = {"refuse", "drop", "mean", NULL};
@@ -120,7 +120,7 @@ void pair_tables_free(pair_tables *t)
     }
 }
 
-const char *const objective_names[] = {"logistic", "nwj", "lsq", "multinomial", NULL};
+const char *const objective_names[] = WM_OBJECTIVE_NAMES;
 static const char *const optimizer_names[] = {"auto", "adam", "convex", NULL};
 
 #undef OPTS

@@ -8,7 +8,7 @@
 
 #include "waymark/read.h"
 
-const char *const choice_names[] = {"auto", "no", "yes", NULL};
+const char *const choice_names[] = WM_CHOICE_NAMES;
 
 bool image_parse(int64_t shape[3], const char *text)
 {

@@ -38,6 +38,11 @@ typedef enum wm_choice {
     WM_CHOICE_NO,
     WM_CHOICE_YES,
 } wm_choice;
+/** What clients call them, by number and up to NULL: for an array of texts. */
+#define WM_CHOICE_NAMES                                                                            \
+    {                                                                                              \
+        "auto", "no", "yes", NULL                                                                  \
+    }
 
 /** What a choice comes to, where auto is @p suits. */
 static inline bool wm_is_chosen(wm_choice choice, bool suits)
@@ -53,6 +58,11 @@ typedef enum wm_objective {
     WM_OBJECTIVE_MULTINOMIAL, /**< one softmax over all waymarks */
     WM_OBJECTIVE_DENOISE, /**< gradients of log-ratios by regression: energy-based models only */
 } wm_objective;
+/** What clients call them, likewise. */
+#define WM_OBJECTIVE_NAMES                                                                         \
+    {                                                                                              \
+        "logistic", "nwj", "lsq", "multinomial", NULL                                              \
+    }
 
 /** The parts of a fit, in this order. Ratios, studies and pairs have the last one alone. */
 typedef enum wm_stage {

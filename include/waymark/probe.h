@@ -56,9 +56,7 @@ WM_API WM_MUST_CHECK wm_status wm_probe_fit(wm_probe **out, int64_t n, int64_t d
                                             int64_t columns, const int32_t *labels,
                                             const int64_t *classes, const wm_probe_opts *opts,
                                             wm_error *err);
-WM_API void wm_probe_free(wm_probe *p);             /**< NULL is fine */
-WM_API int64_t wm_probe_dim(const wm_probe *p);     /**< features */
-WM_API int64_t wm_probe_columns(const wm_probe *p); /**< of labels */
+WM_API void wm_probe_free(wm_probe *p); /**< NULL is fine */
 
 /** What one column's classifier is. Arrays are borrowed. */
 typedef struct wm_probe_column {

@@ -49,6 +49,11 @@ typedef enum wm_kernel {
     WM_KERNEL_HMC,  /**< a fixed number of leapfrogs */
     WM_KERNEL_MALA, /**< one leapfrog: Langevin with Metropolis' correction */
 } wm_kernel;
+/** What clients call them, by number and up to NULL: for an array of texts. */
+#define WM_KERNEL_NAMES                                                                            \
+    {                                                                                              \
+        "nuts", "hmc", "mala", NULL                                                                \
+    }
 
 /** How chains move. Part of wm_sample_opts and wm_anneal_opts, whose _init fill it. */
 typedef struct wm_moves {

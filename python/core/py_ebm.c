@@ -2,9 +2,9 @@
 #include "py_call.h"
 #include "waymark/ebm.h"
 
-static const char *const objectives[] = {"logistic", "nwj", "lsq", "multinomial", "denoise", NULL};
-static const char *const choices[] = {"auto", "no", "yes", NULL};   /* by wm_choice */
-static const char *const kernels[] = {"nuts", "hmc", "mala", NULL}; /* by wm_kernel */
+static const char *const objectives[] = WM_OBJECTIVE_NAMES;
+static const char *const choices[] = WM_CHOICE_NAMES;
+static const char *const kernels[] = WM_KERNEL_NAMES;
 #define NOISE_NAME(name, text) text,
 static const char *const noises[] = {WM_EBM_NOISES(NOISE_NAME) NULL}; /* by wm_ebm_noise */
 

@@ -53,7 +53,7 @@ typedef struct sampler_run {
 
 #define AT(FIELD) offsetof(wm_sample_opts, FIELD)
 
-static const char *const kernels[] = {"nuts", "hmc", "mala", NULL}; /* by wm_kernel */
+static const char *const kernels[] = WM_KERNEL_NAMES;
 static const char *const masses[] = {"identity", "diagonal", NULL}; /* by wm_mass */
 
 static const py_option settings[] = {

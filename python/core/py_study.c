@@ -5,9 +5,9 @@
 #include "waymark/mi.h"
 #include "waymark/study.h"
 
-static const char *const objectives[] = {"logistic", "nwj", "lsq", "multinomial", NULL};
+static const char *const objectives[] = WM_OBJECTIVE_NAMES;
 static const char *const optimizers[] = {"auto", "adam", "convex", NULL};
-static const char *const choices[] = {"auto", "no", "yes", NULL}; /* by wm_choice */
+static const char *const choices[] = WM_CHOICE_NAMES;
 
 /* ---- settings ---- */
 

@@ -87,13 +87,12 @@ static wm_status draw_pairs(wm_pair_rows *out, float **owned, const wm_grid_pair
                             wm_split split, int64_t first, int64_t n, wm_error *err)
 {
     const int64_t pixels = wm_grid_pairs_height(pairs) * wm_grid_pairs_width(pairs);
-    float *u = malloc(2 * sizeof *u * (size_t)(n * pixels));
 
-    *owned = u;
-    if (!u)
+    if (!(*owned = malloc(2 * sizeof **owned * (size_t)(n * pixels))))
         return WM_ENOMEM;
-    *out = (wm_pair_rows){.n = n, .dim_u = pixels, .dim_v = pixels, .u = u, .v = u + n * pixels};
-    return wm_grid_pairs_draw(pairs, split, first, n, u, u + n * pixels, NULL, err);
+    *out = (wm_pair_rows){
+        .n = n, .dim_u = pixels, .dim_v = pixels, .u = *owned, .v = *owned + n * pixels};
+    return wm_grid_pairs_draw(pairs, split, first, n, *owned, *owned + n * pixels, NULL, err);
 }
 
 /* Calibration has validation pairs that training has not looked at. */

@@ -37,7 +37,7 @@ static bool alone(wm_checks *list, const wmi_divergence *d, int64_t rows)
 
     if (!is_finite(&d->found))
         wmi_checks_add(list, NAME, d->found.value, 0, WM_CHECK_FAILED,
-                       "%s came out as %g with standard error %g, which is no number: the model "
+                       "%s came out as %g with standard error %g, which is not a number: the model "
                        "has no finite ratio on these data. Another model, or fewer columns.",
                        d->name, d->found.value, d->found.se);
     else if (fabs(d->found.value) > ABSURD && rows < MANY)

@@ -56,16 +56,6 @@ void wm_probe_free(wm_probe *p)
     wmi_free(p);
 }
 
-int64_t wm_probe_dim(const wm_probe *p)
-{
-    return p->dim;
-}
-
-int64_t wm_probe_columns(const wm_probe *p)
-{
-    return p->columns;
-}
-
 wm_probe_column wm_probe_get(const wm_probe *p, int64_t column)
 {
     const classifier *c = &p->column[column];

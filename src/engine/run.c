@@ -25,8 +25,9 @@ wm_status wmi_compile(wmi_program **out, wmi_graph *g, const wmi_compile_opts *o
         return wmi_fail(err, WM_EINVAL, "gradients are asked for, but no loss is named");
     for (int i = 0; i < opts->n_grad_inputs; i++)
         if (!opts->grad_inputs[i] || strcmp(opts->grad_inputs[i]->op->name, "input") != 0)
-            return wmi_fail(err, WM_EINVAL, "gradient %d is asked for of '%s', which is no input",
-                            i, opts->grad_inputs[i] ? opts->grad_inputs[i]->name : "nothing");
+            return wmi_fail(err, WM_EINVAL,
+                            "gradient %d is asked for of '%s', which is not an input", i,
+                            opts->grad_inputs[i] ? opts->grad_inputs[i]->name : "nothing");
     if ((st = wmi_alloc(&p, 1, sizeof *p, "program", err)))
         return st;
     p->graph = g;

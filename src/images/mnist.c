@@ -276,7 +276,7 @@ static wm_status read_part(wm_image_set *s, int split, wm_error *err)
         goto done;
     side = (int64_t)lround(sqrt((double)pixels));
     if (side * side != pixels)
-        st = wmi_fail(err, WM_ESHAPE, "%s: %" PRId64 " pixels an image are no square",
+        st = wmi_fail(err, WM_ESHAPE, "%s: %" PRId64 " pixels an image do not make a square",
                       wmi_text_tail(path[0]), pixels);
     else if (n != n_labels)
         st = wmi_fail(err, WM_ESHAPE, "%s: %" PRId64 " labels for %" PRId64 " images",

@@ -27,7 +27,8 @@ wmi_node *wmi_loss_bridges(wmi_graph *g, wmi_objective o, wmi_node *scores, wmi_
     if (per_bridge)
         *per_bridge = NULL;
     if (!objectives[o].build)
-        return wmi_graph_fail(g, WM_EINVAL, "the %s objective is no mean over bridges: it needs %s",
+        return wmi_graph_fail(g, WM_EINVAL,
+                              "the %s objective is not a mean over bridges: it needs %s",
                               objectives[o].name,
                               o == WMI_INFONCE   ? "all pairs"
                               : o == WMI_DENOISE ? "levels"

@@ -292,7 +292,7 @@ wm_status wmi_ratio_check_opts(const wm_ratio_opts *o, wm_error *err)
                       o->model & ~(WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_TRAINED)))
         return wmi_fail(
             err, WM_EINVAL,
-            "model %#x is no sum of linear, quadratic, additive, mlp and separable, and "
+            "model %#x is not a sum of linear, quadratic, additive, mlp and separable, and "
             "not mixture, which stands alone",
             o->model);
     for (int t = 0; t < 2; t++)

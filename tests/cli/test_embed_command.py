@@ -193,7 +193,7 @@ class Fit(Case):
         self.assertEqual(self.json_of("embed", "run", "few.csv", "-o", "g.npy")["n"], 2)
         self.put("new.csv", [["a", "b"], ["oak", "beech"]])
         self.refused("beech", "embed", "run", "new.csv", "-o", "g.npy")
-        self.refused("knows itself", "embed", "run", "few.csv", "--divide", "2", "-o", "g.npy", code=2)
+        self.refused("already knows how its columns are scaled", "embed", "run", "few.csv", "--divide", "2", "-o", "g.npy", code=2)
 
     def test_images(self):
         draw = random.Random(3)

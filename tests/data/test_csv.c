@@ -339,7 +339,7 @@ static void too_many_levels(void **state)
     drop(t);
     snprintf(text, sizeof text, "a,b\nx,%02994d y\n", 0);
     refused(t, load_with(t, text, plain),
-            "t.csv:2: column 2 ('b'): a text of 2996 bytes is no level");
+            "t.csv:2: column 2 ('b'): a text of 2996 bytes is too long for a level");
     drop(t);
     free(t);
 }

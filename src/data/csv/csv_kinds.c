@@ -389,7 +389,8 @@ static wm_status level_text(const look *l, int64_t j, char buf[WMI_CSV_MAX_TEXT 
         return WM_OK;
     }
     if (!wmi_csv_text(f, buf, &n))
-        return wmi_fail(err, WM_EINVAL, "%s: a text of %u bytes is no level: leave the column out",
+        return wmi_fail(err, WM_EINVAL,
+                        "%s: a text of %u bytes is too long for a level: leave the column out",
                         wmi_csv_place(l->t, l->t->line, j, place), (unsigned)f->n);
     if (!wmi_text_is_utf8(buf, n))
         return wmi_fail(err, WM_EFORMAT,

@@ -125,8 +125,8 @@ wm_status wm_data_drop_pairs(wm_data *a, wm_data *b, int64_t *dropped, wm_error 
     wm_status st;
 
     if (wm_data_count(b) != n)
-        return wmi_fail(err, WM_ESHAPE, "%" PRId64 " rows and %" PRId64 " rows are no pairs", n,
-                        wm_data_count(b));
+        return wmi_fail(err, WM_ESHAPE, "%" PRId64 " rows and %" PRId64 " rows do not make pairs",
+                        n, wm_data_count(b));
     for (int64_t i = 0; i < n; i++) {
         if (has_missing(x + i * da, da) || has_missing(y + i * db, db))
             continue;

@@ -111,7 +111,8 @@ static wm_status parse_levels(wm_schema *s, int64_t j, const json_t *levels, wm_
 
         if (!text || wmi_schema_level_find(s, j, text) >= 0)
             return wmi_fail(err, WM_EFORMAT,
-                            "schema: column %" PRId64 ": level %zu is no text, or there twice",
+                            "schema: column %" PRId64
+                            ": level %zu is not a text, or stands there twice",
                             j + 1, i + 1);
         if ((st = wmi_schema_level_number(s, j, text, &number, err)))
             return st;

@@ -71,7 +71,7 @@ static wm_status by_lists(wmi_selection *s, const wmi_choice *c, wm_error *err)
                 s->from[kept++] = s->from[j];
         s->dim = kept;
         if (!st && unknown && !c->known)
-            wm_say(c->sink, WM_LOG_WARN, "%s: '%s', to be dropped, is no column of it",
+            wm_say(c->sink, WM_LOG_WARN, "%s: '%s', which is to be dropped, is not a column of it",
                    wmi_text_tail(c->label), wmi_text_cut(cut, unknown, strcspn(unknown, ",")));
     }
     wmi_free(m.seen);

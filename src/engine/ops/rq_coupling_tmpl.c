@@ -109,7 +109,8 @@ static wm_status infer(wmi_node *nd, wm_error *err)
     if (at->bins < 1 || at->bins > BINS)
         return wmi_infer_fail(nd, err, "%d bins, not 1 to %d", at->bins, BINS);
     if (!(at->bound > at->bins * 1e-3 && isfinite(at->bound)))
-        return wmi_infer_fail(nd, err, "bound %g is no interval for %d bins", at->bound, at->bins);
+        return wmi_infer_fail(nd, err, "bound %g gives no interval for %d bins", at->bound,
+                              at->bins);
     if (x->rank != 2 || raw->rank != 2 || raw->dim[0] != x->dim[0] ||
         raw->dim[1] != x->dim[1] * (3 * at->bins - 1))
         return wmi_infer_fail(nd, err, "wants x (rows, d) and raw values (rows, d * %d)",
