@@ -310,6 +310,10 @@ static void print_resume(const invocation *v)
     fprintf(stderr, "%s --resume\n", plain ? "" : "'");
 }
 
+/* A run is on disk before anybody who reads its words can end it: a pipe that closes (`| head`), a
+ * full disk under standard output. They are kept back here until cli_main(). */
+static char kept_words[1 << 20];
+
 static int run_command(const invocation *v)
 {
     const cli_command *c = v->command;
@@ -331,6 +335,8 @@ static int run_command(const invocation *v)
     sink = progress_sink(&words);
     call.sink = &sink;
     interrupt_install(v->common.quiet);
+    if (v->common.out && !isatty(STDOUT_FILENO))
+        setvbuf(stdout, kept_words, _IOFBF, sizeof kept_words);
     if (c->common & CLI_TIMER && v->common.time_limit > 0)
         interrupt_after(v->common.time_limit);
     if (!(st = wm_blas_reserve(&err)) && !(st = start_summary(&call, c, &err)) &&
