@@ -30,8 +30,19 @@ bench: ## compare with PyTorch on this machine; make bench ARGS='--json --only N
 	@cmake --build --preset release -j $(JOBS)
 	@bench/run $(ARGS)
 
-fuzz: ## the fuzzers of the readers (clang); make fuzz ARGS='600 csv' for ten minutes of one
+fuzz: ## the fuzzers of all that is read (clang); make fuzz ARGS='600 csv' for ten minutes of one
 	@tools/fuzz $(ARGS)
+
+tsan: ## the tests that start threads under the thread sanitizer (clang, libomp; installs both); ARGS are ctest's
+	@tools/tsan -j $(JOBS) $(ARGS)
+
+nightly: ## what takes hours: tsan, every file call failing in every command, 1,000 damaged files, an hour of each fuzzer
+	@tools/tsan -j $(JOBS)
+	@cmake --preset release -DWAYMARK_TESTS=ON >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+	@python3 tests/cli/mutations.py build/release/waymark --number 1000
+	@python3 tests/cli/fault_sweep.py build/release/waymark
+	@tools/fuzz 3600
 
 lint: ## clang-format, cppcheck and clang-tidy over our sources
 	@tools/setup build check
@@ -68,4 +79,4 @@ clean: ## remove build/
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
-.PHONY: all demo data check test bench fuzz lint format docs site wheel install package clean help
+.PHONY: all demo data check test bench fuzz tsan nightly lint format docs site wheel install package clean help

@@ -405,6 +405,9 @@ static bool is_idle(const invocation *v)
 {
     return wm_comm_rank(v->comm) > 0 && !(v->command->common & CLI_RANKS);
 }
+/* A run is on disk before anybody who reads its words can end it: a pipe that closes (`| head`), a
+ * full disk under standard output. They are kept back here until cli_main(). */
+static char kept_words[1 << 20];
 
 static int run_command(const invocation *v)
 {
@@ -433,6 +436,8 @@ static int run_command(const invocation *v)
     sink = progress_sink(&words);
     call.sink = &sink;
     interrupt_install(v->common.quiet);
+    if (v->common.out && !isatty(STDOUT_FILENO))
+        setvbuf(stdout, kept_words, _IOFBF, sizeof kept_words);
     if (c->common & CLI_TIMER && v->common.time_limit > 0)
         interrupt_after(v->common.time_limit);
     if (!(st = prepare(&call, v, &err)))

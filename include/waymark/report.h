@@ -94,7 +94,7 @@ WM_API wm_summary *wm_summary_object(wm_summary *s, const char *key);
 WM_API void wm_summary_list(wm_summary *s, const char *key);
 
 /** The object as JSON and a newline. Doubles are printed with as many digits as bring back the
- * same bits. @return WM_OK, or the first failure of the building, or WM_EIO */
+ * same bits. @p f is not flushed. @return WM_OK, or the first failure of the building, or WM_EIO */
 WM_API WM_MUST_CHECK wm_status wm_summary_print(const wm_summary *s, FILE *f, wm_error *err);
 /** The same into a file, written whole or not at all. */
 WM_API WM_MUST_CHECK wm_status wm_summary_write(const wm_summary *s, const char *path,
@@ -162,7 +162,7 @@ WM_API void wm_text_table_tone(wm_text_table *t, wm_tone tone);
 /** A line between the rows before and after. */
 WM_API void wm_text_table_rule(wm_text_table *t);
 
-/** @return WM_OK, or the first failure of the building, or WM_EIO */
+/** @p f is not flushed. @return WM_OK, or the first failure of the building, or WM_EIO */
 WM_API WM_MUST_CHECK wm_status wm_text_table_print(const wm_text_table *t, FILE *f, wm_error *err);
 /** The same to the end: prints the table and frees it, also after a failure. */
 WM_API WM_MUST_CHECK wm_status wm_text_table_finish(wm_text_table *t, FILE *f, wm_error *err);

@@ -62,6 +62,8 @@ def as_matrix(x: Any, what: str, one_column: bool) -> np.ndarray:
     """An array with two axes; its values are looked at by others."""
     if hasattr(x, "toarray") and not isinstance(x, np.ndarray):
         raise TypeError(f"{what}: sparse input is not supported: a dense array is needed (toarray())")
+    if np.ma.isMaskedArray(x):  # what is masked is missing; asarray() would bring it back
+        x = x.filled(np.nan) if x.dtype.kind == "f" else x.astype(object).filled(None) if np.ma.is_masked(x) else x.data
     a = np.asarray(x)
     if a.ndim == 1 and one_column:
         a = a.reshape(-1, 1)
@@ -309,7 +311,8 @@ def stack(columns: list[Column]) -> np.ndarray:
 
 def plain_table(x: Any) -> np.ndarray | None:
     """An array that is a table as it stands: float64, C order. Not copied."""
-    if isinstance(x, np.ndarray) and x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous and x.size:
+    if (isinstance(x, np.ndarray) and not np.ma.isMaskedArray(x) and x.ndim == 2 and x.dtype == np.float64
+            and x.flags.c_contiguous and x.size):
         return x
     return None
 

@@ -275,10 +275,11 @@ static wm_status read_settings(wm_ebm *e, const wmi_safetensors *f, const char *
     e->alphas.bridges = s[BRIDGES].value;
     if (o.height > 0 && o.height * o.width * o.channels != e->info.dim)
         return wmi_fail(err, WM_EFORMAT, "%s: an image of %" PRId64 " columns", path, e->info.dim);
-    if ((st = wmi_transform_new(&e->transform, levels, logit, e->info.dim, err)) ||
+    if ((st = wmi_meta_blame(wmi_transform_new(&e->transform, levels, logit, e->info.dim, err),
+                             path, err)) ||
         (st = read_steps(&e->transform, f, path, err)) ||
         (st = wmi_meta_schema(f, path, "schema", e->transform.raw, &e->schema, err)) ||
-        (st = wmi_ebm_open(e, &o, err)))
+        (st = wmi_meta_blame(wmi_ebm_open(e, &o, err), path, err)))
         return st;
     e->noise.bound = bound;
     return WM_OK;

@@ -145,7 +145,7 @@ static wm_status read_settings(wm_embed *e, const wmi_safetensors *f, const char
     e->info.objective = (wm_embed_objective)objective;
     e->info.finished = finished != 0;
     features = e->info.features;
-    if ((st = wmi_embed_open(e, err)))
+    if ((st = wmi_meta_blame(wmi_embed_open(e, err), path, err)))
         return st;
     if (e->info.features != features)
         return wmi_fail(err, WM_EFORMAT, "%s: %" PRId64 " features, but the network has %" PRId64,

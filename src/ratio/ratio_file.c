@@ -379,8 +379,8 @@ wm_status wm_ratio_load(wm_ratio **out, const char *path, wm_error *err)
     if ((st = wmi_safetensors_open(&f, path, err)))
         return st;
     if ((st = wmi_alloc(&r, 1, sizeof *r, "ratio", err)) || (st = read_settings(r, f, path, err)) ||
-        (st = read_encoder(r, f, path, err)) || (st = wmi_ratio_open(r, err)) ||
-        (st = read_tensors(r, f, err)))
+        (st = read_encoder(r, f, path, err)) ||
+        (st = wmi_meta_blame(wmi_ratio_open(r, err), path, err)) || (st = read_tensors(r, f, err)))
         goto done;
     *out = r;
     r = NULL; /* the caller's now */

@@ -230,7 +230,7 @@ wm_status wm_text_table_print(const wm_text_table *t, FILE *f, wm_error *err)
         putc('\n', f);
     }
     wmi_free(widths);
-    if (fflush(f) || ferror(f))
+    if (ferror(f)) /* what is still in its buffer is the caller's to see to */
         return wmi_fail(err, WM_EIO, "cannot write the table");
     return WM_OK;
 }

@@ -190,7 +190,25 @@ class Finished(unittest.TestCase):
                     self.assertEqual(content(f"{folder}/{name}"), bytes_, name)
                 self.assertEqual(content(f"{folder}/metrics.jsonl").count(b"\n"), lines)
 
+    def test_words_that_nobody_reads_lose_nothing(self):
+        """Tables come before the model is saved, and standard output may be full, or a pipe that has closed."""
+        for more in ([], ["--json"]):
+            for sink in ("full", "pipe"):
+                folder = f"w-{sink}{''.join(more)}"
+                words = [WAYMARK, "ratio", "p.npy", "q.npy", "--model", "quadratic", "-o", folder, *more]
+                if sink == "full":
+                    with open("/dev/full", "w", encoding="utf-8") as out:
+                        code = subprocess.run(words, cwd=FOLDER.name, stdout=out, stderr=subprocess.PIPE, timeout=300).returncode
+                    self.assertEqual(code, 1)
+                else:
+                    reading, writing = os.pipe()
+                    os.close(reading)
+                    subprocess.run(words, cwd=FOLDER.name, stdout=writing, stderr=subprocess.PIPE, timeout=300)
+                    os.close(writing)
+                for name in ("model.safetensors", "summary.json", "report.html"):
+                    self.assertTrue(os.path.exists(path(f"{folder}/{name}")), (folder, name))
+
 
 if __name__ == "__main__":
     make_files()
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

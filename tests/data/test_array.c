@@ -120,7 +120,7 @@ static void a_vector_is_a_column(void **state)
                          .dim = {3},
                          .at = 4,
                          .last = false};
-    unsigned char padded[20];
+    unsigned char padded[20] = {0};
     double out[3];
     char where[32];
     wmi_cursor *c;

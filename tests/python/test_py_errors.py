@@ -40,6 +40,14 @@ class Data(unittest.TestCase):
             r = fit(how(self.p), how(self.q))
             np.testing.assert_array_equal(r.log_ratio(how(self.q)), expected)
 
+    def test_what_is_masked_is_missing(self):
+        for dtype in (float, np.float32):
+            masked = np.ma.array(self.p.astype(dtype), mask=np.zeros(self.p.shape, bool))
+            waymark.DensityRatio(**QUICK).fit(masked, self.q)  # nothing is
+            masked[7, 1] = np.ma.masked
+            with self.assertRaisesRegex(ValueError, "NaN: row 7, column 1"):
+                waymark.DensityRatio(**QUICK).fit(masked, self.q)
+
     def test_what_cannot_be(self):
         p, q = self.p, self.q
         hole, far = p.copy(), p.copy()

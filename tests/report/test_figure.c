@@ -41,7 +41,7 @@ static wm_figure *awkward(const char *name)
     p = wm_figure_panel(f, "one point, no points");
     wm_panel_series(p, &(wm_series){.name = "p", .mark = WM_MARK_POINTS, .n = 1, .x = x, .y = y});
     wm_panel_series(p, &(wm_series){.name = "none", .mark = WM_MARK_LINE, .x = x, .y = y});
-    wm_panel_x_ticks(p, x, (const char *[]){"t'1", "t_2", "3"}, 3);
+    wm_panel_x_ticks(p, x, (const char *[]){"t'1 %s fat %", "t_2", "3"}, 3);
     return f;
 }
 
@@ -120,6 +120,7 @@ static void gnuplot_draws_it_without_a_word(void **state)
     assert_non_null(strstr(svg, "<svg"));
     assert_non_null(strstr(svg, "it's {p_0}^x @ \\n \"q\" $1 # `date`"));
     assert_non_null(strstr(svg, "a_b, c"));
+    assert_non_null(strstr(svg, "t'1 %s fat %<"));
     assert_ok(wmi_file_read(&png, &n, scratch("it's \"x\"/awkward.png"), 1 << 24, &err), err);
     assert_true(n > 1000);
     assert_memory_equal(png, "\x89PNG\r\n\x1a\n", 8);

@@ -107,6 +107,7 @@ static void columns_at_once_and_the_end(void **state)
     assert_string_equal(text[0], text[1]);
     wm_text_table_free(one);
     assert_non_null(full);
+    setvbuf(full, NULL, _IONBF, 0);                                  /* flushing is the caller's */
     assert_int_equal(wm_text_table_finish(all, full, &err), WM_EIO); /* and frees it */
     fclose(full);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "waymark/read.h"
 
 static wm_status wrong(const char *path, const char *key, const char *text, wm_error *err)
@@ -95,6 +96,16 @@ wm_status wmi_meta_schema(const wmi_safetensors *f, const char *path, const char
         st = wmi_alloc_text(out, text, "schema", err);
     wm_schema_free(schema);
     return st;
+}
+
+wm_status wmi_meta_blame(wm_status st, const char *path, wm_error *err)
+{
+    char why[sizeof err->text];
+
+    if (!st || !err)
+        return st;
+    memcpy(why, err->text, sizeof why);
+    return wmi_fail(err, st, "%s: %.160s", wmi_path_tail(path), why);
 }
 
 wm_status wmi_tensors_finite(const wmi_safetensors *f, const char *const *names, wm_error *err)

@@ -26,6 +26,10 @@ WM_MUST_CHECK wm_status wmi_meta_format(const wmi_safetensors *f, const char *pa
 WM_MUST_CHECK wm_status wmi_meta_schema(const wmi_safetensors *f, const char *path, const char *key,
                                         int64_t dim, char **out, wm_error *err);
 
+/* st, the status of a model that was to be made as the metadata say; the file is named in its
+ * words. */
+WM_MUST_CHECK wm_status wmi_meta_blame(wm_status st, const char *path, wm_error *err);
+
 /* WM_EFORMAT, naming file and tensor, unless the tensors of these names (ending with NULL), where
  * the file has them, are finite. */
 WM_MUST_CHECK wm_status wmi_tensors_finite(const wmi_safetensors *f, const char *const *names,

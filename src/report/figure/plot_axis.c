@@ -151,6 +151,19 @@ int wmi_plot_y_letters(const wm_panel *p)
     return widest;
 }
 
+/* The text of a tick is a format to gnuplot, and one that it does not like ends the figure: a
+ * column may be called "fat %". */
+static void put_tick_text(const char *text, FILE *out)
+{
+    putc('\'', out);
+    for (; *text; text++) {
+        if (*text == '\'' || *text == '%')
+            putc(*text, out);
+        putc(*text, out);
+    }
+    putc('\'', out);
+}
+
 static void put_ticks(char axis, const wmi_ticks *t, FILE *out)
 {
     fprintf(out, "set %ctics (", axis);
@@ -159,10 +172,7 @@ static void put_ticks(char axis, const wmi_ticks *t, FILE *out)
 
         wmi_real_text(number, t->at[i]);
         fputs(i ? ", " : "", out);
-        wmi_gnuplot_text(!t->text      ? number
-                         : axis == 'y' ? shorten(cut, t->text[i])
-                                       : t->text[i],
-                         out);
+        put_tick_text(!t->text ? number : axis == 'y' ? shorten(cut, t->text[i]) : t->text[i], out);
         fprintf(out, " %s", number);
     }
     fprintf(out, ") noenhanced\nset m%ctics 1\n", axis);

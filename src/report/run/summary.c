@@ -230,7 +230,7 @@ wm_status wm_summary_print(const wm_summary *s, FILE *f, wm_error *err)
     if (st)
         return st;
     wmi_json_print(object, f);
-    if (fflush(f) || ferror(f))
+    if (ferror(f)) /* what is still in its buffer is the caller's to see to */
         return wmi_fail(err, WM_EIO, "cannot write the summary");
     return WM_OK;
 }
