@@ -61,7 +61,7 @@ typedef enum wm_objective {
 /** What clients call them, likewise. */
 #define WM_OBJECTIVE_NAMES                                                                         \
     {                                                                                              \
-        "logistic", "nwj", "lsq", "multinomial", NULL                                              \
+        "logistic", "nwj", "lsq", "multinomial", "denoise", NULL                                   \
     }
 
 /** The parts of a fit, in this order. Ratios, studies and pairs have the last one alone. */

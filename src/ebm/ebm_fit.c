@@ -439,6 +439,10 @@ static wm_status set_alphas(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)
     wm_spacing s = o->spacing;
 
     if (o->objective == WM_OBJECTIVE_DENOISE) { /* without noise there is nothing to take off */
+        if (s.kind == WM_SPACING_POWER && s.power == 1) { /* what nobody has chosen */
+            s.kind = WM_SPACING_SNR;
+            s.power = 5;
+        }
         if (s.kind == WM_SPACING_POWER && s.lowest == 0)
             s.lowest = 0.01;
         s.drop_first = true;

@@ -288,6 +288,11 @@ static bool convex_applies(const wm_ratio_opts *o)
 
 wm_status wmi_ratio_check_opts(const wm_ratio_opts *o, wm_error *err)
 {
+    if (o->objective == WM_OBJECTIVE_DENOISE)
+        return wmi_about(wmi_fail(err, WM_EINVAL,
+                                  "denoising is for energy-based models, whose noise is normal: a "
+                                  "ratio of two samples needs another objective"),
+                         err, "objective");
     if (!o->model || (o->model != WM_RATIO_MIXTURE &&
                       o->model & ~(WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_TRAINED)))
         return wmi_fail(

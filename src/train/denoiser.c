@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "nn/loss.h"
 
+enum { OMP_MIN = 1 << 16 }; /* numbers below which threads cost more than they bring */
+
 /* ---- one level ---- */
 
 #define real double
@@ -188,7 +190,7 @@ const wmi_denoise_shape *wmi_denoiser_shape(const wmi_denoiser *d)
 
 int64_t wmi_denoiser_valid_batches(const wmi_denoiser *d)
 {
-    const int64_t whole = d->source->n_valid / all_rows(&d->shape);
+    const int64_t whole = d->source->n_valid / d->shape.rows; /* every row at about every level */
 
     return whole > 0 ? whole : 1;
 }
@@ -241,7 +243,7 @@ static wm_status fill(wmi_denoiser *d, const wmi_denoise_inputs *to, wm_error *e
 
     if (st)
         return st;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (s->levels * each >= OMP_MIN)
     for (int64_t k = 0; k < s->levels; k++) {
         float *sides = d->sides + 2 * k * each, *slope = to->slope + 2 * k * n;
 

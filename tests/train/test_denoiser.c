@@ -414,7 +414,7 @@ static wmi_train_opts quick(void)
     wmi_train_opts_init(&t);
     t.objective = WMI_DENOISE;
     t.adam.batch = 210;
-    t.adam.iterations = 3000;
+    t.adam.iterations = 2000;
     t.adam.eval_every = 500;
     t.adam.lr = 2e-2;
     t.adam.lr_constants = 1;
@@ -423,9 +423,9 @@ static wmi_train_opts quick(void)
     return t;
 }
 
-/* A level sees 9e4 rows, whose targets have errors of 1 in units of a: the slopes of its gradient
- * are known to 1 / (a sqrt(9e4)) = 0.033 at a = 0.1, where they are 5 or so, and better elsewhere.
- * f at z of |z| < 2 is then good to some 0.03 |z|^2 = 0.1, the constant, from 2.3e4 pairs of
+/* A level sees 6e4 rows, whose targets have errors of 1 in units of a: the slopes of its gradient
+ * are known to 1 / (a sqrt(6e4)) = 0.04 at a = 0.1, where they are 5 or so, and better elsewhere.
+ * f at z of |z| < 2 is then good to some 0.04 |z|^2 = 0.1, the constant, from 1.6e4 pairs of
  * neighbours, to 0.02. Five of these 0.1, as a root of the mean square over points: 0.5; a level is
  * 1.4 nats on average there, with a deviation of 1. */
 static void normal_levels_are_found(void **state)
@@ -452,10 +452,10 @@ static void normal_levels_are_found(void **state)
     wm_chain_free(chain);
 }
 
-static int stop_at_1000(void *ctx, const wm_evaluation *e)
+static int stop_at_200(void *ctx, const wm_evaluation *e)
 {
     (void)ctx;
-    return e->step == 1000;
+    return e->step == 200;
 }
 
 static void a_resumed_run_ends_in_the_same_bits(void **state)
@@ -469,11 +469,12 @@ static void a_resumed_run_ends_in_the_same_bits(void **state)
     assert_true(fd >= 0);
     close(fd);
     unlink(path);
-    t.adam.iterations = 1500;
+    t.adam.iterations = 300;
+    t.adam.eval_every = 100;
     run(&whole, &t);
     assert_ok(whole.st, whole.err);
     t.control.checkpoint = path;
-    t.control.on_eval = stop_at_1000;
+    t.control.on_eval = stop_at_200;
     run(&half, &t);
     assert_ok(half.st, half.err);
     assert_int_equal(half.result.stop, WMI_STOP_ASKED);
