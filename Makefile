@@ -59,8 +59,9 @@ docs: ## the reference of the public headers, to build/docs/html (Doxygen)
 	@doxygen docs/Doxyfile
 
 site: ## docs/ as a site, to build/site
-	@tools/setup site
+	@tools/setup site check
 	@mkdocs build --quiet --clean
+	@doxygen docs/Doxyfile && cp -r build/docs/html build/site/c
 
 wheel: ## build/wheel/waymark-*.whl, with the libraries inside: needs nothing but Python and pip where it is installed
 	@tools/setup build wheel

@@ -1,6 +1,10 @@
-"""Tools of others on our estimators: scikit-learn, ArviZ, safetensors. Each skips, with a word, where it is not installed."""
+"""Tools of others on our estimators: scikit-learn, ArviZ, safetensors, pandas, TensorBoard, bmi. Each skips, with a word, where it is not
+installed, or does not load beside the other packages that are there."""
 
+import importlib
+import json
 import os
+import subprocess
 import tempfile
 import unittest
 import warnings
@@ -10,18 +14,20 @@ import numpy as np
 import waymark
 from waymark import datasets
 
-try:
-    import sklearn
-except ImportError:
-    sklearn = None
-try:
-    import arviz
-except ImportError:
-    arviz = None
-try:
-    import safetensors.numpy
-except ImportError:
-    safetensors = None
+COMMAND = os.environ.get("WAYMARK_COMMAND")
+
+
+def optional(name):
+    """The module, or None. A package may be there and fail otherwise than by ImportError: ArviZ beside a newer matplotlib."""
+    try:
+        return importlib.import_module(name)
+    except Exception:
+        return None
+
+
+sklearn, arviz, pandas = optional("sklearn"), optional("arviz"), optional("pandas")
+safetensors_numpy = optional("safetensors.numpy")
+events = optional("tensorboard.backend.event_processing.event_accumulator")
 
 QUICK = dict(bridges=2, iterations=20, head_iterations=20, n_jobs=1, on_reject="ignore")
 
@@ -73,7 +79,7 @@ class ScikitLearn(unittest.TestCase):
         self.assertLess(error[1], error[0])
 
 
-@unittest.skipUnless(arviz, "ArviZ is not installed")
+@unittest.skipUnless(arviz, "ArviZ is not installed, or does not load")
 class ArviZ(unittest.TestCase):
     def test_draws(self):
         drawn = waymark.sample(lambda x: (-0.5 * (x**2).sum(axis=1), -x), np.zeros((4, 2)), draws=200, warmup=200)
@@ -81,15 +87,83 @@ class ArviZ(unittest.TestCase):
         self.assertEqual(data.posterior["x0"].shape, (4, 200))
         self.assertEqual(data.sample_stats["diverging"].shape, (4, 200))
 
+    @unittest.skipUnless(optional("matplotlib"), "matplotlib is not installed")
+    def test_plots_with_divergences(self):
+        """A wall that NUTS runs into: energies beyond it are not finite, so transitions diverge."""
+        import matplotlib
 
-@unittest.skipUnless(safetensors, "safetensors is not installed")
+        matplotlib.use("Agg")
+
+        def cut(x):
+            inside = np.abs(x).max(axis=1) < 1.5
+            return np.where(inside, -0.5 * (x**2).sum(axis=1), -np.inf), -x
+
+        drawn = waymark.sample(cut, np.zeros((2, 2)), draws=100, warmup=100)
+        self.assertEqual(drawn.diverging.dtype, bool)
+        self.assertGreater(drawn.diverging.sum(), 0)
+        data = drawn.to_arviz()
+        arviz.plot_trace(data)
+        axes = np.ravel(arviz.plot_pair(data, divergences=True))
+        shown = sum(len(line.get_xdata()) for ax in axes if ax for line in ax.lines)
+        self.assertGreaterEqual(shown, drawn.diverging.sum())
+
+
+@unittest.skipUnless(safetensors_numpy, "safetensors is not installed")
 class Safetensors(unittest.TestCase):
     def test_models_open(self):
         p, q, _ = datasets.load("normals", n=200, kl=1)
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "m.safetensors")
             waymark.DensityRatio("quadratic", folds=2, n_jobs=1).fit(p, q).save(path)
-            self.assertIn("alphas", safetensors.numpy.load_file(path))
+            self.assertIn("alphas", safetensors_numpy.load_file(path))
+
+
+@unittest.skipUnless(COMMAND, "WAYMARK_COMMAND does not name the command")
+class Runs(unittest.TestCase):
+    """What a run of the command leaves."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        np.save(os.path.join(cls.place.name, "x.npy"), np.random.default_rng(1).normal(size=(200, 2)))
+        cls.run_folder = os.path.join(cls.place.name, "run")
+        subprocess.run([COMMAND, "ebm", "x.npy", "--bridges", "2", "--iterations", "80", "--heads-iterations", "40", "--check-steps", "8",
+                        "--tensorboard", "-o", "run", "-q"], cwd=cls.place.name, check=True, stdout=subprocess.DEVNULL)
+        with open(os.path.join(cls.run_folder, "metrics.jsonl"), encoding="utf-8") as f:
+            cls.lines = [json.loads(line) for line in f if json.loads(line)["stage"] == "bridges"]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.place.cleanup()
+
+    @unittest.skipUnless(pandas, "pandas is not installed")
+    def test_pandas_reads_metrics(self):
+        table = pandas.read_json(os.path.join(self.run_folder, "metrics.jsonl"), lines=True)
+        self.assertEqual(list(table[table.stage == "bridges"].step), [line["step"] for line in self.lines])
+
+    @unittest.skipUnless(events, "TensorBoard is not installed")
+    def test_tensorboard_reads_events(self):
+        found = events.EventAccumulator(self.run_folder)
+        found.Reload()
+        scalars = found.Scalars("bridges/valid_loss")
+        self.assertGreater(len(scalars), 0)
+        self.assertEqual([s.step for s in scalars], [line["step"] for line in self.lines])
+        np.testing.assert_allclose([s.value for s in scalars], [line["valid_loss"] for line in self.lines], rtol=1e-6)  # floats
+
+    def test_bmi_takes_the_command(self):
+        external = optional("bmi.estimators.external.external_estimator")
+        if not external:
+            self.skipTest("benchmark-mi is not installed, or does not load")
+
+        class Waymark(external.ExternalEstimator):
+            def _build_command(self, path, dim_x, dim_y):
+                return [COMMAND, "mi", "--plain", str(path), str(dim_x), str(dim_y), "--model", "quadratic"]
+
+            def parameters(self):
+                return None  # not asked for here
+
+        u, v, truth = datasets.load("gaussian", n=500)
+        self.assertLess(abs(Waymark().estimate(u, v) - truth["mi"]), 0.2 * truth["mi"])
 
 
 if __name__ == "__main__":

@@ -1,16 +1,18 @@
-"""The examples in docstrings and in docs/python.md, and the notebooks, run."""
+"""The examples in docstrings, every block of Python in docs/*.md and README.md, and the notebooks, run."""
 
 import doctest
 import glob
-import importlib
+import importlib.util
 import json
 import os
 import re
 import sys
+import tempfile
 import unittest
 import warnings
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "python.md")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+PAGE = os.path.join(ROOT, "docs", "python.md")
 
 MODULES = ("waymark", "waymark.datasets", "waymark._ratio", "waymark._mi", "waymark._ebm", "waymark._embed",
            "waymark._sampling", "waymark._results", "waymark._progress")
@@ -29,16 +31,47 @@ class Enough(unittest.TestCase):
         self.assertGreaterEqual(found, 8)
 
 
+def run_blocks(page, names):
+    """How many blocks of the page ran, one after the other."""
+    with open(page, encoding="utf-8") as f:
+        blocks = re.findall(r"^```python\n(.*?)^```", f.read(), re.M | re.S)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for block in blocks:
+            exec(compile(block, page, "exec"), names)
+    return len(blocks)
+
+
 class Page(unittest.TestCase):
     def test_blocks_run_one_after_the_other(self):
-        with open(PAGE, encoding="utf-8") as f:
-            blocks = re.findall(r"^```python\n(.*?)^```", f.read(), re.M | re.S)
-        self.assertGreaterEqual(len(blocks), 5)
-        names = {}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for block in blocks:
-                exec(compile(block, PAGE, "exec"), names)
+        ran = {}
+        for page in sorted(glob.glob(os.path.join(ROOT, "docs", "*.md"))):
+            with self.subTest(page):
+                ran[os.path.basename(page)] = run_blocks(page, {})
+        self.assertGreaterEqual(ran["python.md"], 5)
+        self.assertGreaterEqual(sum(ran.values()), 10)
+
+    @unittest.skipUnless(importlib.util.find_spec("pandas"), "pandas is not installed")
+    def test_the_front_page(self):
+        """On tables of its names, small ones."""
+        import numpy as np
+        import pandas
+
+        rng = np.random.default_rng(1)
+
+        def people(n, shift):
+            return pandas.DataFrame({"exper": rng.integers(1, 15, n), "wage": np.exp(rng.normal(shift, 0.5, n))})
+
+        here = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            people(300, 0.3).to_csv(os.path.join(folder, "male.csv"), index=False)
+            people(300, 0).to_csv(os.path.join(folder, "female.csv"), index=False)
+            os.chdir(folder)
+            try:
+                self.assertEqual(run_blocks(os.path.join(ROOT, "README.md"),
+                                            {"rows": people(5, 0), "source": people(300, 0), "target": people(300, 0.3)}), 1)
+            finally:
+                os.chdir(here)
 
 
 class Notebooks(unittest.TestCase):
