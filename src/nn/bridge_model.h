@@ -33,7 +33,8 @@ typedef struct wmi_model {
     int64_t bases;           /* of the additive term, per column */
     int64_t filters;         /* columns of x W that the additive term reads beside x; 0: none */
     wmi_mlp_opts mlp;
-    bool squares; /* the MLP reads x and (x^2 - 1) / sqrt(2): curvature from the first step on */
+    bool diagonal; /* the quadratic term is w' (x, (x^2 - 1) / sqrt(2)) */
+    bool squares;  /* the MLP reads x and (x^2 - 1) / sqrt(2): curvature from the first step on */
     wmi_resnet_opts resnet;
     wmi_separable_opts separable;
 } wmi_model;
