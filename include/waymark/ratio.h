@@ -49,9 +49,12 @@ WM_API WM_MUST_CHECK wm_status wm_ratio_model_parse(wm_ratio_model *out, const c
 
 /** Constraint on Q; without meaning for the other models. */
 typedef enum wm_ratio_form {
-    WM_FORM_FREE,    /**< symmetric */
-    WM_FORM_POSDIAG, /**< symmetric, diagonal exp(a - 5): the paper's Gaussian experiment */
-    WM_FORM_SEMIDEF, /**< positive semi-definite: a ratio that falls in all directions */
+    WM_FORM_FREE,     /**< symmetric */
+    WM_FORM_POSDIAG,  /**< symmetric, diagonal exp(a - 5): the paper's Gaussian experiment */
+    WM_FORM_SEMIDEF,  /**< positive semi-definite: a ratio that falls in all directions */
+    WM_FORM_DIAGONAL, /**< diagonal in coordinates in which the covariances of p and of q are: 2 dim
+                         numbers instead of the square, for Adam on columns that all move linearly
+                       */
 } wm_ratio_form;
 
 /** How bridges are fitted. */

@@ -9,7 +9,12 @@
 #include "base/special.h"
 #include "engine/backend/linalg.h"
 
-enum { ROWS = 20000 }; /* that are looked at: more would see what does not matter */
+enum {
+    ROWS = 20000,  /* that are looked at: more would see what does not matter */
+    CANONICAL = 6, /* directions, at most, in which u and v go together */
+};
+/* Squared canonical correlations that are taken for more than chance, times its largest. */
+static const double CLEAR = 1.5;
 static const double HARMLESS = 0.02, CHANCE = 1.2; /* of distances; the latter over sqrt(n) */
 static const double RARE = 0.001; /* how often chance may pass the limit of all products */
 static const double HEAVY = 1.05; /* products have tails that a normal z has not */
@@ -120,6 +125,65 @@ static double find_tie(int64_t n, int64_t da, const double *a, int64_t db, const
     return most;
 }
 
+/* Whitened rows a (n, da) along the directions in which they go with b (n, db) by more than chance:
+ * into out (n, k). */
+static wm_status project(int64_t n, int64_t da, const double *a, int64_t db, const double *b,
+                         double *out, int64_t *k, wm_error *err)
+{
+    const double chance = (sqrt((double)da) + sqrt((double)db)) / sqrt((double)n);
+    double *cross = NULL, *both = NULL, *value = NULL;
+    wm_status st;
+
+    *k = 0;
+    if ((st = wmi_alloc(&cross, da * db, sizeof *cross, "normality", err)) ||
+        (st = wmi_alloc(&both, da * da, sizeof *both, "normality", err)) ||
+        (st = wmi_alloc(&value, da, sizeof *value, "normality", err)))
+        goto done;
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t i = 0; i < da; i++)
+            for (int64_t j = 0; j < db; j++)
+                cross[i * db + j] += a[r * da + i] * b[r * db + j] / (double)n;
+    for (int64_t i = 0; i < da; i++)
+        for (int64_t j = 0; j < da; j++)
+            for (int64_t l = 0; l < db; l++)
+                both[i * da + j] += cross[i * db + l] * cross[j * db + l];
+    if ((st = wmi_eigen(da, both, value, err)))
+        goto done;
+    while (*k < CANONICAL && *k < da && value[da - 1 - *k] > CLEAR * chance * chance)
+        ++*k;
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t v = 0; v < *k; v++) {
+            double sum = 0;
+
+            for (int64_t i = 0; i < da; i++)
+                sum += a[r * da + i] * both[i * da + da - 1 - v];
+            out[r * *k + v] = sum;
+        }
+done:
+    wmi_free(value);
+    wmi_free(both);
+    wmi_free(cross);
+    return st;
+}
+
+/* Of pairs: the shape of the rows in the few directions that matter, which in many columns the
+ * others would hide. */
+static wm_status look_along(wmi_normality *out, int64_t n, const int64_t d[2], double *const z[2],
+                            double *scratch, wm_error *err)
+{
+    double *rows = NULL;
+    wm_status st = wmi_alloc(&rows, n * CANONICAL, sizeof *rows, "normality", err);
+
+    for (int b = 0; b < 2 && !st; b++) {
+        int64_t k;
+
+        if (!(st = project(n, d[b], z[b], d[1 - b], z[1 - b], rows, &k, err)) && k > 0)
+            out->shape = fmax(out->shape, find_shape(n, k, rows, scratch));
+    }
+    wmi_free(rows);
+    return st;
+}
+
 /* Of n whitened rows, one block of columns or two. */
 static void judge(wmi_normality *out, int64_t n, const int64_t d[2], double *const z[2],
                   double *scratch, double *sums)
@@ -154,6 +218,8 @@ wm_status wmi_normality_of(wmi_normality *out, int64_t n, int64_t d, const doubl
             (st = whiten(rows, d, b ? pairs : 0, dims[b], x, z[b], err)))
             goto done;
     judge(out, rows, dims, z, scratch, sums);
+    if (pairs)
+        st = look_along(out, rows, dims, z, scratch, err);
 done:
     wmi_free(z[1]);
     wmi_free(z[0]);

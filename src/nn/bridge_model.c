@@ -150,13 +150,14 @@ static wmi_value with_parts(wmi_net *net, const wmi_model *model, wmi_value x, w
 static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_value x,
                       const wmi_model_inputs *in)
 {
-    const wmi_head_opts linear = wmi_head_linear();
+    const wmi_head_opts linear = wmi_head_linear(), squares = {.linear = true, .from_zero = true};
 
     switch (which) {
     case WMI_TERM_LINEAR:
         return wmi_head_energy(net, &linear, x);
     case WMI_TERM_QUADRATIC:
-        return wmi_head_energy(net, &model->quadratic, x);
+        return model->diagonal ? wmi_head_energy(net, &squares, with_squares(net, x))
+                               : wmi_head_energy(net, &model->quadratic, x);
     case WMI_TERM_ADDITIVE:
         return wmi_head_additive(net, model->bases, in ? in->knots : NULL,
                                  with_filters(net, model, x, in ? in->filter : NULL));

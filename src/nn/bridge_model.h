@@ -42,7 +42,8 @@ typedef struct wmi_model {
     int64_t bases;           /* of the additive term, per column */
     int64_t filters;         /* columns of x W that the additive term reads beside x; 0: none */
     wmi_mlp_opts mlp;
-    bool squares; /* the MLP reads x and (x^2 - 1) / sqrt(2): curvature from the first step on */
+    bool diagonal; /* the quadratic term is w' (x, (x^2 - 1) / sqrt(2)) */
+    bool squares;  /* the MLP reads x and (x^2 - 1) / sqrt(2): curvature from the first step on */
     bool parts; /* the MLP reads the positive parts of x, and for x the last dim filters, where the
                    model has any: x whitened */
     wmi_resnet_opts resnet;

@@ -31,7 +31,8 @@ static wmi_node *inner(wmi_graph *g, wmi_node *h, wmi_node *w)
 wmi_node *wmi_head_energy(wmi_net *net, const wmi_head_opts *opts, wmi_value h)
 {
     const int64_t m = net->m, d = h.c;
-    const wmi_init start = opts->quadratic ? zero : (wmi_init){.kind = WMI_INIT_GLOROT_NORMAL};
+    const wmi_init start =
+        opts->quadratic || opts->from_zero ? zero : (wmi_init){.kind = WMI_INIT_GLOROT_NORMAL};
     wmi_node *x = wmi_value_by_bridge(net, h), *energy = NULL;
 
     if (!opts->quadratic && !opts->linear)

@@ -14,6 +14,7 @@ typedef struct wmi_head_opts {
     bool quadratic;          /* has Q_k */
     wmi_quadratic_kind kind; /* constraint on Q_k */
     bool linear;             /* has w_k */
+    bool from_zero;          /* w_k is 0 at the start, also without Q_k */
 } wmi_head_opts;
 
 wmi_head_opts wmi_head_linear(void);

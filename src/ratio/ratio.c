@@ -48,6 +48,7 @@ static wmi_model network(const wm_ratio *r)
         [WM_FORM_FREE] = WMI_QUADRATIC_FREE,
         [WM_FORM_POSDIAG] = WMI_QUADRATIC_SYMMETRIC,
         [WM_FORM_SEMIDEF] = WMI_QUADRATIC_PSD,
+        [WM_FORM_DIAGONAL] = WMI_QUADRATIC_FREE, /* not used */
     };
     wmi_model net;
 
@@ -61,6 +62,7 @@ static wmi_model network(const wm_ratio *r)
         net.dim_u = r->encoder.first[r->pairs];
         net.dim -= net.dim_u;
     }
+    net.diagonal = r->form == WM_FORM_DIAGONAL;
     net.quadratic = wmi_head_quadratic(kinds[r->form], r->linear_term);
     net.mlp.width = net.mlp.out = r->width;
     net.mlp.blocks = (int)r->blocks;
@@ -313,6 +315,9 @@ wm_status wmi_ratio_check_opts(const wm_ratio_opts *o, wm_error *err)
         return wmi_fail(err, WM_EINVAL,
                         "linear and additive terms see one column at a time, and u and v depend on "
                         "each other: add quadratic, mlp or separable");
+    if (o->form == WM_FORM_DIAGONAL && (o->model != WM_RATIO_QUADRATIC || o->pairs))
+        return wmi_fail(err, WM_EINVAL,
+                        "the diagonal form is a quadratic model of two tables, by itself");
     if (!(o->held_out > 0 && o->held_out < 1))
         return wmi_fail(err, WM_EINVAL, "held-out share %g is not between 0 and 1", o->held_out);
     if (o->optimizer == WM_OPTIMIZER_CONVEX && !convex_applies(o))
@@ -368,6 +373,7 @@ static wm_status fit(wm_ratio **out, const wm_data *p, const wm_data *q, const w
     wmi_ratio_rows rows = {0};
     shuffled own = {0};
     wm_ratio *r = NULL;
+    double *mix = NULL;
     wm_status st;
 
     if ((st = wmi_ratio_check_opts(opts, err)) || (st = check_samples(p, q, opts, err)) ||
@@ -395,11 +401,15 @@ static wm_status fit(wm_ratio **out, const wm_data *p, const wm_data *q, const w
          (st = wmi_ratio_choose_components(r, &rows, opts, err))) ||
         (st = wmi_ratio_open(r, err)) ||
         (st = wmi_ratio_place_knots(r, rows.n_train, rows.train, err)) ||
+        (opts->form == WM_FORM_DIAGONAL && (st = wmi_ratio_turn(&mix, r, &rows, own.x, err))) ||
         (st = wmi_ratio_fit_rows(r, &rows, opts, err)))
         goto done;
+    r->mix = mix; /* rows were turned before: from now on the ratio does it */
+    mix = NULL;
     *out = r;
     r = NULL; /* the caller's now */
 done:
+    wmi_free(mix);
     wmi_free(own.x[0]);
     wmi_free(own.x[1]);
     wm_ratio_free(r);

@@ -23,7 +23,7 @@ enum {
     N_META = N_META_ALWAYS + 3, /* with schema, verdict and reason, where there are */
 };
 
-static const char *const form_names[] = {"free", "posdiag", "semidef"};
+static const char *const form_names[] = {"free", "posdiag", "semidef", "diagonal"};
 
 enum {
     RATIO_TERMS = WM_RATIO_LINEAR | WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE | WM_RATIO_MLP |
@@ -285,7 +285,7 @@ static wm_status read_settings(wm_ratio *r, const wmi_safetensors *f, const char
     if (!model || wm_ratio_model_parse(&r->model, model, NULL))
         return wmi_fail(err, WM_EFORMAT, "%s: metadata 'model' is '%.60s'", path,
                         model ? model : "missing");
-    if ((st = wmi_meta_word(f, path, "form", form_names, 3, &form, err)) ||
+    if ((st = wmi_meta_word(f, path, "form", form_names, 4, &form, err)) ||
         (st = wmi_meta_count(f, path, "linear_term", 0, 1, &linear, err)) ||
         (st = wmi_meta_count(f, path, "squares", 0, 1, &squares, err)) ||
         (st = wmi_meta_count(f, path, "bridges", 0, WM_ALPHAS_MAX - 1, &r->alphas.bridges, err)) ||

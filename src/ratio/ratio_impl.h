@@ -82,6 +82,12 @@ WM_MUST_CHECK wm_status wmi_ratio_ends(wmi_ends *e, const wmi_ratio_rows *rows, 
                                        wm_error *err);
 void wmi_ends_free(wmi_ends *e);
 
+/* Coordinates z = x mix in which the covariances of p and q are diagonal, and all rows in them: x,
+ * what rows point to, is changed. mix is the caller's; NULL where that is so already. WM_EINVAL
+ * unless all columns move linearly: then waymarks may be made in z. */
+WM_MUST_CHECK wm_status wmi_ratio_turn(double **mix, const wm_ratio *r, const wmi_ratio_rows *rows,
+                                       double *const x[2], wm_error *err);
+
 /* n rows of q: of its table in order, or of N(0, I); validation and training rows differ. */
 void wmi_ratio_rows_q(const wmi_ratio_rows *rows, bool valid, int64_t first, int64_t n,
                       double *out);

@@ -22,16 +22,29 @@ enum {
     NETWORK_ROWS = 200,   /* below, a network has nothing to learn from */
     NEWTON_STEPS = 30,    /* about, that curves take for all their strengths */
 };
-static const double HARD = 0.3;      /* logistic loss of a bridge that is halved: accuracy 0.95 */
-static const double SHORT = 1.2;     /* of a bridge that is short enough: accuracy 0.67 */
-static const double IDLE = 1.33;     /* of two neighbours that are merged; chance is 1.386 */
-static const double CHEAP = 3e11;    /* operations that curves may cost beside other candidates */
-static const double CORRELATED = 10; /* condition of the covariance of correlated columns */
+static const double HARD = 0.3;        /* logistic loss of a bridge that is halved: accuracy 0.95 */
+static const double SHORT = 1.2;       /* of a bridge that is short enough: accuracy 0.67 */
+static const double IDLE = 1.33;       /* of two neighbours that are merged; chance is 1.386 */
+static const double CHEAP = 3e11;      /* operations that curves may cost beside other candidates */
+static const double AFFORDABLE = 3e10; /* and for the bridges of tables with discrete columns */
+static const double CORRELATED = 10;   /* condition of the covariance of correlated columns */
 static const double WORSE_THAN_NOTHING = 1.3963; /* loss; that of log r = 0 is 2 log 2 = 1.3863 */
 /* Standard errors of the difference of losses: by which a short trial must win to go on, by which
  * it wins so clearly that forms need not be fitted any more, and by which a richer model must win
  * in the end. */
 static const double HOPE = 1, CLEAR = 6, SURE = 2;
+
+/* Operations of curves for all columns on a chain of m bridges, folds and strengths together, in
+ * double. */
+static double additive_cost(const wmi_study_data *data, const wm_study_opts *o, int64_t m)
+{
+    const double n = fmin((double)(data->n[0] + data->n[1]), WMI_CHOICE_ROWS);
+    double numbers = 0;
+
+    for (int64_t f = 0; f < data->dim; f++)
+        numbers += data->straight && data->straight[f] > 0 ? 1 : WMI_SMOOTHS_MAX;
+    return (double)(o->folds * m * NEWTON_STEPS) * n * numbers * numbers;
+}
 
 /* ---- placing waymarks ---- */
 
@@ -125,13 +138,16 @@ static bool are_idle(const wmi_trial *t, const wmi_alpha_path *path, int64_t k)
                WMI_BRIDGE_LENGTH;
 }
 
-/* Ordinary tables mostly need one bridge; where it is too hard, twice as many. */
+/* Ordinary tables mostly need one bridge; where it is too hard, twice as many, if curves on so many
+ * can be waited for. */
 static void place_evenly(const wmi_trial *t, const wmi_study_data *data, const wm_study_opts *o,
                          wm_alphas *out, bool *did)
 {
     /* Without a column that moves gradually a bridge needs one that switches. */
-    const int64_t most =
+    const int64_t room =
         data->linear || data->blocks > o->max_bridges ? o->max_bridges : data->blocks;
+    const double affordable = fmax(AFFORDABLE / additive_cost(data, o, 1), 1);
+    const int64_t most = (double)room < affordable ? room : (int64_t)affordable;
     const int64_t more = 2 * t->m < most ? 2 * t->m : most;
     bool hard = false;
 
@@ -195,15 +211,6 @@ static wm_status place_again(const wmi_trial *t, const wmi_alpha_path *path,
 
 /* ---- choosing a model ---- */
 
-/* Operations of curves for all columns on this chain, folds and strengths together, in double. */
-static double additive_cost(const wm_study *s, const wm_study_opts *o, int64_t m)
-{
-    const double numbers = WMI_SMOOTHS_MAX * (double)s->data.dim;
-    const double n = fmin((double)(s->data.n[0] + s->data.n[1]), WMI_CHOICE_ROWS);
-
-    return (double)(o->folds * m * NEWTON_STEPS) * n * numbers * numbers;
-}
-
 /* Mixtures of Gaussians, where one Gaussian is not all that held-out rows want of both tables. */
 static wm_status add_mixture(wm_study *s, const wm_study_opts *o, wm_error *err)
 {
@@ -241,7 +248,7 @@ static void choose_candidates(wm_study *s, const wm_study_opts *o, int64_t m)
         s->candidate[s->n_candidates++].model = WM_RATIO_LINEAR;
     if (!mixed)
         s->candidate[s->n_candidates++].model = WM_RATIO_QUADRATIC;
-    if (mixed || (!o->pairs && additive_cost(s, o, m) < CHEAP))
+    if (mixed || (!o->pairs && additive_cost(&s->data, o, m) < CHEAP))
         s->candidate[s->n_candidates++].model = WM_RATIO_ADDITIVE;
     if (mixed && n >= NETWORK_ROWS) {
         if (wmi_ratio_products(&s->data.encoder) > 0)
@@ -442,10 +449,24 @@ static wm_status try_chain(wm_study *s, short_trial *best, const wm_study_opts *
             continue;
         c->given_up = hopeless;
         c->loss = NAN; /* it was that of another chain */
-        if (!hopeless)
+        if (!hopeless && !(s->data.found.mixed && s->trial.m))
             st = try_fully(s, i, o, alphas, round, err);
     }
     return st || s->data.found.mixed ? st : try_shortly(s, best, o, alphas, err);
+}
+
+/* The first form, curves, says where bridges go in a table that is no cloud of points; products and
+ * networks come after. */
+static wm_status try_rest(wm_study *s, short_trial *best, const wm_study_opts *o,
+                          const wm_alphas *alphas, wm_error *err)
+{
+    wm_status st = WM_OK;
+
+    for (int64_t i = 0; i < s->n_candidates && !st; i++)
+        if (!is_network(&s->candidate[i]) && isnan(s->candidate[i].loss) &&
+            !s->candidate[i].given_up)
+            st = try_fully(s, i, o, alphas, s->info.rounds - 1, err);
+    return st ? st : try_shortly(s, best, o, alphas, err);
 }
 
 static wm_status place_and_try(wm_study *s, const wm_study_opts *o, wmi_alpha_path *path,
@@ -471,8 +492,7 @@ static wm_status place_and_try(wm_study *s, const wm_study_opts *o, wmi_alpha_pa
         wm_say(o->control.sink, WM_LOG_INFO, "from %d to %d bridges: some were too %s", (int)before,
                (int)alphas->bridges, alphas->bridges > before ? "hard" : "easy");
     }
-    /* Curves say where bridges go in a table that is no cloud of points; networks come after. */
-    return s->data.found.mixed ? try_shortly(s, best, o, alphas, err) : WM_OK;
+    return s->data.found.mixed ? try_rest(s, best, o, alphas, err) : WM_OK;
 }
 
 /* The first rows of each table, which are in random order, stand for all of them: losses are

@@ -87,6 +87,41 @@ static void others_do_not(void **state)
     assert_true(turned.shape <= turned.shape_limit); /* only the tie shows it */
 }
 
+/* Eight columns each of u and v: w0, which has two humps, and y0, which goes with it, are spread
+ * over all of them by turns (Hadamard's), so that no column looks other than normal. Along the
+ * direction that u and v have in common they do. */
+static void what_matters_is_looked_at(void **state)
+{
+    enum { WIDE = 8, ALL = 2 * WIDE };
+    const wmi_rng rng = wmi_rng_make(1, "normality/wide");
+    static double x[N * ALL];
+
+    (void)state;
+    for (int humps = 0; humps < 2; humps++) {
+        wmi_normality out;
+        wm_error err;
+
+        wmi_rng_normal_f64(&rng, 0, (int64_t)N * ALL, x);
+        for (int i = 0; i < N; i++) {
+            double *row = x + (int64_t)i * ALL, plain[ALL];
+
+            if (humps)
+                row[0] = 0.44 * row[0] + (row[0] > 0 ? 0.7 : -0.7);
+            row[WIDE] = 0.7 * row[0] + 0.7 * row[WIDE];
+            for (int j = 0; j < ALL; j++)
+                plain[j] = row[j];
+            for (int j = 0; j < ALL; j++) {
+                row[j] = 0;
+                for (int l = 0; l < WIDE; l++)
+                    row[j] += plain[j / WIDE * WIDE + l] *
+                              (__builtin_popcount((unsigned)(j % WIDE & l)) % 2 ? -1 : 1);
+            }
+        }
+        assert_ok(wmi_normality_of(&out, N, ALL, x, WIDE, &err), err);
+        assert_true(wmi_looks_normal(&out) == !humps);
+    }
+}
+
 static void a_singular_table_is_not_normal(void **state)
 {
     static double x[2 * N];
@@ -105,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(normal_rows_look_normal),
         cmocka_unit_test(others_do_not),
+        cmocka_unit_test(what_matters_is_looked_at),
         cmocka_unit_test(a_singular_table_is_not_normal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

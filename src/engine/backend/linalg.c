@@ -186,5 +186,13 @@ wm_status wmi_eigen(int64_t d, double *a, double *w, wm_error *err)
 void wmi_product(int64_t m, int64_t n, int64_t k, double alpha, const double *a, const double *b,
                  double beta, double *c)
 {
-    wmi_gemm_f64(false, false, m, n, k, alpha, a, k, b, n, beta, c, n);
+    /* A product of matrices packs both, which for a vector is most of the work. */
+    if (n == 1 && m > 0 && k > 0)
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, narrow(m), narrow(k), alpha, a, narrow(k), b, 1,
+                    beta, c, 1);
+    else if (m == 1 && n > 0 && k > 0)
+        cblas_dgemv(CblasRowMajor, CblasTrans, narrow(k), narrow(n), alpha, b, narrow(n), a, 1,
+                    beta, c, 1);
+    else
+        wmi_gemm_f64(false, false, m, n, k, alpha, a, k, b, n, beta, c, n);
 }
