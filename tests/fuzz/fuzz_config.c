@@ -78,7 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     if (parse(c, &first)) {
         must(parse(c, &again), "what was written is refused", &none);
-        must(strcmp(first, again) == 0, "what was written gives other settings", &none);
+        must(first && again && strcmp(first, again) == 0, "what was written gives other settings",
+             &none);
     }
     free(again);
     free(first);
