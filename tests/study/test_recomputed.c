@@ -132,7 +132,7 @@ static void every_row_is_judged_by_a_member_of_the_file(void **state)
         for (int64_t i = 0; i < N; i++) {
             int64_t f = 0;
 
-            while (f < FOLDS - 1 && fabs(by[f][i] - said[i]) > 1e-13 * (1 + fabs(said[i])))
+            while (f < FOLDS && fabs(by[f][i] - said[i]) > 1e-13 * (1 + fabs(said[i])))
                 f++;
             if (f == FOLDS)
                 fail_msg("row %d is judged by no member", (int)i);
