@@ -72,7 +72,7 @@ static const opt_row rows[] = {
     HEADING("Bridges"),
     INTEGER(fit.bridges, "bridges", "N", 1, 1024,
             "from data to noise; 1 is noise-contrastive estimation",
-            .unset = "auto, 10, or as many as a list makes"),
+            .unset = "auto, 10, 22 levels of denoise, or as many as a list makes"),
     TEXT(spacing, "spacing", "HOW",
          "power:P, symmetric:P, snr:P or list:A,B,...; images leave out the bridge below 0.01"),
     FLAG(fit.x_space, "x-space",
@@ -167,7 +167,7 @@ static wm_status complete(ebm_opts *f, cli_call *call, wm_error *err)
         return st;
     wm_ebm_opts_init(&plain);
     if (o->bridges == WM_AUTO)
-        o->bridges = plain.bridges;
+        o->bridges = o->objective == WM_OBJECTIVE_DENOISE ? 22 : plain.bridges;
     has_resnet = o->model ? o->model & WM_EBM_RESNET : o->height > 0 && o->network;
     if (o->network && !has_resnet)
         return cli_usage(call, err, "--network is for a resnet, which is not among the terms");

@@ -80,20 +80,24 @@ typedef struct wm_ebm_opts {
     int64_t bases;       /**< additive: splines per column; not set (default): 16 */
     int64_t mlp_width, mlp_blocks; /**< not set (default): 512, 1 for images, 128, 2 for tables */
     int64_t bridges;               /**< m >= 1; default 10; 1 is noise-contrastive estimation */
-    wm_spacing spacing; /**< default power 1; for images the first bridge is dropped at 0.01 */
+    wm_spacing spacing; /**< default power 1, with denoise snr 5 in its place; for images, and with
+                           denoise, the first bridge is dropped at 0.01 */
     bool x_space;       /**< waymarks between data and noise themselves, not between what F
                            maps to them; the same for Gaussian noise */
     wm_choice spread; /**< every bridge has trajectories of its own, instead of all bridges the same
                          ones; auto (default): for images over Gaussian noise, where that costs
                          nothing, unless the objective is multinomial */
-    wm_objective objective; /**< default logistic */
+    wm_objective objective; /**< default logistic. Denoise: bridges are differences of levels log
+                               p_k / p_m, one function of the level, whose gradients in z-space are
+                               regressed; 22 bridges suit images. Not with x_space */
     /** Of noise (copula and flow; the Gaussian's is closed), heads and bridges; 0 iterations leave
      * out a part. batch: rows of the noise's fit, waymark samples of the bridges'. Nothing is set
      * by default, and taken as follows (iterations x batch, lr, average):
      * - noise: copula 3000 x 512, 5e-3, 0.99; flow 20000 x 256, 1e-3, 0.995, clip 50; patience 30
      * - heads: images 3000 x 600, 4e-3, 0.99; tables 1000 x 1024, 1e-2, 0.99
      * - bridges: resnet 20000 x 550, 5e-4, 0.999; other images 8000 x 750, 1e-3, 0.99; tables
-     *   5000 x 2048, 2e-3, 0.995 */
+     *   5000 x 2048, 2e-3, 0.995
+     * - images with denoise: heads 2000 x 138, 1e-2, 0.98; bridges 20000 x 138, 2e-3, 0.999 */
     wm_adam_opts train[WM_STAGES];
     double warmup;   /**< share of the steps over which the rate of heads and bridges rises, where
                         train says nothing; default 0.02 */

@@ -89,15 +89,23 @@ static wm_adam_opts training_of(const fitting *f, wm_stage stage)
         [WM_STAGE_HEADS] = WM_ADAM(3000, 600, 4e-3, 0.99),
         [WM_STAGE_BRIDGES] = WM_ADAM(8000, 750, 1e-3, 0.99),
     };
+    static const wm_adam_opts denoised[] = {
+        [WM_STAGE_HEADS] = WM_ADAM(2000, 138, 1e-2, 0.98),
+        [WM_STAGE_BRIDGES] = WM_ADAM(20000, 138, 2e-3, 0.999),
+    };
     static const wm_adam_opts convolved = WM_ADAM(20000, 550, 5e-4, 0.999);
     static const wm_adam_opts table[] = {
         [WM_STAGE_HEADS] = WM_ADAM(1000, 1024, 1e-2, 0.99),
         [WM_STAGE_BRIDGES] = WM_ADAM(5000, 2048, 2e-3, 0.995),
     };
     const bool convolves = stage == WM_STAGE_BRIDGES && f->e->net.terms & WM_EBM_RESNET;
+    const bool denoises = f->opts->objective == WM_OBJECTIVE_DENOISE;
     wm_adam_opts t = f->opts->train[stage];
 
-    wmi_adam_fill(&t, convolves ? &convolved : (f->opts->height > 0 ? image : table) + stage);
+    wmi_adam_fill(&t, f->opts->height == 0 ? &table[stage]
+                      : denoises           ? &denoised[stage]
+                      : convolves          ? &convolved
+                                           : &image[stage]);
     if (t.warmup == WM_AUTO)
         t.warmup = (int64_t)(f->opts->warmup * (double)t.iterations);
     if (t.eval_every == WM_AUTO) /* one takes the time of some eight steps: short fits get few */
