@@ -116,9 +116,9 @@ static void a_saved_model_gives_the_same_bits(void **state)
 }
 
 /* Correlated pairs against N(0, I), 1.5 nats, and against a table of it: in x the form has products
- * of columns, in the coordinates that it is trained in it has none. log r has the standard deviation
- * sqrt(3) rho = 1.4 over rows of p (rho^2 = 1 - e^-1 for each of three pairs): 0.020 for their mean,
- * and as much for what 5,000 rows tell of the ratio, 0.028 in all. */
+ * of columns, in the coordinates that it is trained in it has none. log r has the standard
+ * deviation sqrt(3) rho = 1.4 over rows of p (rho^2 = 1 - e^-1 for each of three pairs): 0.020 for
+ * their mean, and as much for what 5,000 rows tell of the ratio, 0.028 in all. */
 static void a_diagonal_form_finds_its_coordinates(void **state)
 {
     enum { N = 5000, D = 6 };
