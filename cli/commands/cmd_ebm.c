@@ -8,6 +8,7 @@
 #include "commands/estimate.h"
 #include "frame/commands.h"
 #include "options/fitting.h"
+#include "waymark/dist.h"
 
 typedef struct ebm_opts {
     wm_ebm_opts fit;
@@ -209,7 +210,7 @@ static wm_status fit(wm_ebm **out, const wm_data *data, ebm_opts *f, cli_call *c
         (path && (st = wm_ebm_save(*out, path, err))))
         goto done;
     wm_ebm_get_info(*out, &info);
-    st = fit_interrupted(call, info.finished, path, err);
+    st = wm_comm_agree(call->comm, fit_interrupted(call, info.finished, path, err), err);
 done:
     wm_ebm_free(noise);
     wm_data_free(valid);
@@ -243,7 +244,7 @@ static wm_status run(cli_call *call, wm_error *err)
         goto done;
     r.model = e;
     wm_ebm_get_info(e, &r.info);
-    if ((st = look_at_normaliser(&r, &f->check, call, err)))
+    if ((st = look_at_normaliser(&r, &f->check, call, err)) || call->helper)
         goto done;
     wm_ebm_check(r.model, r.has_ais ? &r.ais : NULL, &r.checks);
     ebm_result_summary(call, &r);
@@ -273,7 +274,7 @@ const cli_command cmd_ebm = {
         "waymark loglik run test.csv\n"
         "waymark sample run -n 1000 -o draws\n"
         "waymark ebm mnist/train.npy --image 28x28 --dequantize 256 --logit 1e-6 -o mnist-run",
-    .common = CLI_ALL,
+    .common = CLI_ALL | CLI_RANKS,
     CLI_OPTIONS(rows, ebm_opts, defaults),
     .run = run,
 };

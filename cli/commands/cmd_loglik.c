@@ -221,7 +221,7 @@ static wm_status run(cli_call *call, wm_error *err)
     if (!isfinite(r.phi.value))
         wm_say(call->sink, WM_LOG_WARN,
                "rows that the model gives no density: their mean log-likelihood is not finite");
-    if ((st = walk_all(&r, e, &info, data, call, err)))
+    if ((st = walk_all(&r, e, &info, data, call, err)) || call->helper)
         goto done;
     add_summary(call, &r, &info);
     if (cli_shows_tables(call))
@@ -247,7 +247,7 @@ const cli_command cmd_loglik = {
     .examples = "waymark loglik run test.csv\n"
                 "waymark loglik run test.csv --method direct\n"
                 "waymark loglik mnist-run mnist/test.npy --chains 50 --steps 2000 -o mnist-loglik",
-    .common = (CLI_ALL & ~(unsigned)CLI_TIME) | CLI_TIMER,
+    .common = (CLI_ALL & ~(unsigned)CLI_TIME) | CLI_TIMER | CLI_RANKS,
     CLI_OPTIONS(rows, loglik_opts, defaults),
     .run = run,
 };

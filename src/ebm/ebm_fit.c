@@ -16,7 +16,11 @@
 #include "train/trainer.h"
 #include "waymark/sink.h"
 
-enum { LEAST_STEPS = 40 }; /* of the bridges between two evaluations */
+enum {
+    LEAST_STEPS = 40,  /* of the bridges between two evaluations */
+    PIECES = 4,        /* of a step of convolutions: as many processes may share it */
+    LEAST_SHARED = 32, /* trajectories of such a step */
+};
 
 #define NETWORKS (WM_EBM_MLP | WM_EBM_RESNET)
 
@@ -358,6 +362,9 @@ static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params 
     w.objective = objectives[o->objective];
     w.form = spreads(o) ? WMI_BATCH_SPREAD : WMI_BATCH_COUPLED;
     w.max_valid_batches = 16;
+    if (net->terms & NETWORKS && o->height > 0 &&
+        w.adam.batch / (info->bridges + 1) >= LEAST_SHARED)
+        w.pieces = PIECES;
     w.start = theta;
     w.knots = f->e->knots;
     w.filter = f->e->filter;

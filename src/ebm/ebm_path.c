@@ -8,9 +8,13 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "dist/comm.h"
 #include "ebm/ebm_impl.h"
 
 enum { MOST_ROWS = 128, N_PARTS = 5 };
+
+/* Multiplications of a round, about, from which on ranks share it: below, the network is slower. */
+static const double WORTH_SHARING = 5e7;
 
 /* All bridges from `first` on. */
 typedef struct part {
@@ -29,6 +33,9 @@ struct wmi_ebm_path {
     int64_t rows; /* of a program */
     int n_parts;
     part parts[N_PARTS]; /* first falls: the noise's side comes first */
+    wm_comm *comm; /* of ranks that share the rows; NULL: each does all, the same everywhere */
+    const volatile sig_atomic_t *stop; /* this rank's */
+    volatile sig_atomic_t stopped;     /* any rank's, known to all */
 };
 
 /* Parameters of the bridges from `first` on out of those of all: tables that have a row for every
@@ -111,7 +118,16 @@ static void close_part(part *p)
     *p = (part){.first = p->first, .bridges = p->bridges};
 }
 
-wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains, wm_error *err)
+/* A convolution uses each of its weights at many places of an image. */
+static double cost_of(const wm_ebm *e, int64_t chains)
+{
+    const double places = e->net.terms & WM_EBM_RESNET ? (double)e->info.dim / 16 : 1;
+
+    return (double)wmi_params_count(e->params) * places * (double)chains;
+}
+
+wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains,
+                           const wm_fit_control *control, wm_error *err)
 {
     const int64_t m = e->info.bridges;
     wmi_ebm_path *p = NULL;
@@ -121,6 +137,9 @@ wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains, 
     if (st)
         return st;
     p->e = e;
+    p->comm = cost_of(e, chains) > WORTH_SHARING ? control->comm : NULL;
+    p->stop = control->stop;
+    chains = (chains + wm_comm_size(p->comm) - 1) / wm_comm_size(p->comm);
     p->rows = chains < MOST_ROWS ? chains : MOST_ROWS;
     for (int i = 1; i <= N_PARTS; i++) { /* 1/5 of the bridges, 2/5, ... all */
         const int64_t bridges = (m * i + N_PARTS - 1) / N_PARTS;
@@ -245,6 +264,26 @@ static wm_status run_part(const wmi_ebm_path *p, part *a, int64_t n, const doubl
     return WM_OK;
 }
 
+/* All ranks have what each has done, and know whether one is asked to stop. */
+static wm_status join(wmi_ebm_path *p, int64_t n, double *log_f, double *grad, double *terms,
+                      wm_error *err)
+{
+    const size_t real = sizeof(double);
+    bool stop = p->stop && *p->stop;
+    wm_status st;
+
+    if (!p->comm)
+        return WM_OK;
+    if ((st = wmi_comm_fill(p->comm, n, real, log_f, err)) ||
+        (grad && (st = wmi_comm_fill(p->comm, n, (size_t)p->e->info.dim * real, grad, err))) ||
+        (terms &&
+         (st = wmi_comm_fill(p->comm, n, (size_t)p->e->info.bridges * real, terms, err))) ||
+        (st = wmi_comm_any(p->comm, &stop, err)))
+        return st;
+    p->stopped = stop;
+    return WM_OK;
+}
+
 static wm_status eval(void *ctx, int64_t n, const double *x, const double *weights, double *log_f,
                       double *grad, double *terms, wm_error *err)
 {
@@ -256,14 +295,21 @@ static wm_status eval(void *ctx, int64_t n, const double *x, const double *weigh
     base_density(n, dim, x, log_f, grad);
     if ((st = part_for(p, n, weights, &a, err)) || !a)
         return st;
-    for (int64_t i = 0; i < n; i += p->rows) {
-        const int64_t count = n - i < p->rows ? n - i : p->rows;
+    const int64_t rank = wm_comm_rank(p->comm), last = wmi_comm_part(p->comm, n, rank + 1);
+
+    for (int64_t i = wmi_comm_part(p->comm, n, rank); i < last; i += p->rows) {
+        const int64_t count = last - i < p->rows ? last - i : p->rows;
 
         if ((st = run_part(p, a, count, x + i * dim, weights + i * m, log_f + i,
                            grad ? grad + i * dim : NULL, terms ? terms + i * m : NULL, err)))
             return st;
     }
-    return WM_OK;
+    return join(p, n, log_f, grad, terms, err);
+}
+
+const volatile sig_atomic_t *wmi_ebm_path_stop(const wmi_ebm_path *p)
+{
+    return p->comm ? &p->stopped : p->stop;
 }
 
 wm_path wmi_ebm_path_get(wmi_ebm_path *p)
