@@ -7,6 +7,7 @@
 #include "commands/ebm_run.h"
 #include "commands/show_checks.h"
 #include "frame/commands.h"
+#include "waymark/dist.h"
 
 typedef struct ebm_opts {
     wm_ebm_opts fit;
@@ -221,7 +222,7 @@ static wm_status fit(wm_ebm **out, const wm_data *data, ebm_opts *f, cli_call *c
         (path && (st = wm_ebm_save(*out, path, err))))
         goto done;
     wm_ebm_get_info(*out, &info);
-    st = fit_interrupted(call, info.finished, path, err);
+    st = wm_comm_agree(call->comm, fit_interrupted(call, info.finished, path, err), err);
 done:
     wm_ebm_free(noise);
     wm_data_free(valid);
@@ -276,7 +277,7 @@ static wm_status look_at_normaliser(ebm_result *r, wm_ebm_walk *walk, cli_call *
         until.over = wm_clock(NULL) >= until.at;
     }
     st = wm_ebm_ais(&r->ais, NULL, r->model, walk, err);
-    if (st == WM_EINTERRUPTED && until.over && !*call->stop) {
+    if (st == WM_EINTERRUPTED && limit > 0 && !*call->stop) { /* its own time, or another rank's */
         r->has_ais = false;
         wm_say(call->sink, WM_LOG_WARN, "time is up: the normaliser was not looked at");
         return WM_OK;
@@ -365,7 +366,7 @@ static wm_status run(cli_call *call, wm_error *err)
         goto done;
     r.model = e;
     wm_ebm_get_info(e, &r.info);
-    if ((st = look_at_normaliser(&r, &f->check, call, err)))
+    if ((st = look_at_normaliser(&r, &f->check, call, err)) || call->helper)
         goto done;
     wm_ebm_check(r.model, r.has_ais ? &r.ais : NULL, &r.checks);
     add_summary(call, &r);
@@ -395,7 +396,7 @@ const cli_command cmd_ebm = {
         "waymark loglik run test.csv\n"
         "waymark sample run -n 1000 -o draws\n"
         "waymark ebm mnist/train.npy --image 28x28 --dequantize 256 --logit 1e-6 -o mnist-run",
-    .common = CLI_ALL,
+    .common = CLI_ALL | CLI_RANKS,
     CLI_OPTIONS(rows, ebm_opts, defaults),
     .run = run,
 };

@@ -219,7 +219,8 @@ static wm_status run(cli_call *call, wm_error *err)
     if (!isfinite(r.phi.value))
         wm_say(call->sink, WM_LOG_WARN,
                "rows that the model gives no density: their mean log-likelihood is not finite");
-    if ((st = ebm_blame(walk_all(&r, e, &info, data, call, err), call->args[0], err)))
+    if ((st = ebm_blame(walk_all(&r, e, &info, data, call, err), call->args[0], err)) ||
+        call->helper)
         goto done;
     add_summary(call, &r, &info);
     if (cli_shows_tables(call))
@@ -245,7 +246,7 @@ const cli_command cmd_loglik = {
     .examples = "waymark loglik run test.csv\n"
                 "waymark loglik run test.csv --method direct\n"
                 "waymark loglik mnist-run mnist/test.npy --chains 50 --steps 2000 -o mnist-loglik",
-    .common = (CLI_ALL & ~(unsigned)CLI_TIME) | CLI_TIMER,
+    .common = (CLI_ALL & ~(unsigned)CLI_TIME) | CLI_TIMER | CLI_RANKS,
     CLI_OPTIONS(rows, loglik_opts, defaults),
     .run = run,
 };

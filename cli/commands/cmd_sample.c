@@ -232,7 +232,7 @@ static wm_status run(cli_call *call, wm_error *err)
     double top = 1;
     wm_status st;
 
-    if (!call->run)
+    if (!call->common->out)
         return cli_usage(call, err, "sample needs a folder for the draws: -o DIR");
     if ((st = ebm_open(&e, call->args[0], err)) ||
         (st = cli_steer(&walk->control, call, "chains.safetensors", err)))
@@ -250,7 +250,8 @@ static wm_status run(cli_call *call, wm_error *err)
     walk->draws = (o->n + walk->chains - 1) / walk->chains;
     if (walk->steps < info.bridges)
         walk->steps = info.bridges;
-    if ((st = ebm_blame(wm_ebm_sample(&d, &diagnosis, e, walk, err), call->args[0], err)))
+    if ((st = ebm_blame(wm_ebm_sample(&d, &diagnosis, e, walk, err), call->args[0], err)) ||
+        call->helper)
         goto done;
     if (info.levels > 0)
         top = info.levels - 1;
@@ -282,7 +283,7 @@ const cli_command cmd_sample = {
         "diverging [chain, draw], by the names that ArviZ gives them in sample_stats.",
     .examples = "waymark sample run -n 1000 -o draws\n"
                 "waymark sample mnist-run -n 100 --png -o digits",
-    .common = (CLI_ALL & ~(unsigned)(CLI_BITS | CLI_TIME)) | CLI_TIMER,
+    .common = (CLI_ALL & ~(unsigned)(CLI_BITS | CLI_TIME)) | CLI_TIMER | CLI_RANKS,
     CLI_OPTIONS(rows, sample_opts, defaults),
     .run = run,
 };

@@ -89,6 +89,18 @@ static const char *test(int *done)
     return told(MPI_Test(&pending, done, MPI_STATUS_IGNORE));
 }
 
+/* A persistent request that is started once: nobody waits for it, since its rank may be gone. */
+static int send_word(int to, const unsigned char *word)
+{
+    MPI_Request sent;
+    int code;
+
+    if ((code = MPI_Send_init(word, 1, MPI_BYTE, to, ROLL_CALL, parting, &sent)) ||
+        (code = MPI_Start(&sent)))
+        return code;
+    return MPI_Request_free(&sent);
+}
+
 /* Everybody who is still there says so to everybody. The messages are small enough to be on their
  * way at once; those to a rank that is gone are never received, which is all the same now. */
 static const char *roll_call(double seconds, unsigned char *here)
@@ -99,13 +111,9 @@ static const char *roll_call(double seconds, unsigned char *here)
 
     memset(here, 0, (size_t)size);
     here[rank] = 1;
-    for (int r = 0; r < size; r++) {
-        MPI_Request sent;
-
-        if (r != rank && ((code = MPI_Isend(&word, 1, MPI_BYTE, r, ROLL_CALL, parting, &sent)) ||
-                          (code = MPI_Request_free(&sent))))
+    for (int r = 0; r < size; r++)
+        if (r != rank && (code = send_word(r, &word)))
             return told(code);
-    }
     while (MPI_Wtime() - start < seconds) {
         const struct timespec nap = {.tv_nsec = 10000000};
         MPI_Status from;

@@ -11,13 +11,18 @@
 #include "base/sums.h"
 #include "columns/filters.h"
 #include "columns/knots.h"
+#include "dist/comm.h"
 #include "ebm/ebm_impl.h"
 #include "train/adam_fill.h"
 #include "train/trainer.h"
 #include "waymark/check.h"
 #include "waymark/sink.h"
 
-enum { LEAST_STEPS = 40 }; /* of the bridges between two evaluations */
+enum {
+    LEAST_STEPS = 40,  /* of the bridges between two evaluations */
+    PIECES = 4,        /* of a step of convolutions: as many processes may share it */
+    LEAST_SHARED = 32, /* trajectories of such a step */
+};
 
 #define NETWORKS (WM_EBM_MLP | WM_EBM_RESNET)
 
@@ -62,11 +67,13 @@ static double time_left(const fitting *f)
     return c->time_limit > 0 ? fmax(left, 0.001) : 0;
 }
 
-static bool stopped(const fitting *f)
+/* Whether this rank or another is asked to leave: all go on, or none. */
+static wm_status ask_all(const fitting *f, bool *stop, wm_error *err)
 {
     const wm_fit_control *c = &f->opts->control;
 
-    return f->asked || (c->stop && *c->stop);
+    *stop = f->asked || (c->stop && *c->stop);
+    return wmi_comm_any(c->comm, stop, err);
 }
 
 /* The caller's control for the present stage, its callbacks by way of ours. */
@@ -366,6 +373,9 @@ static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params 
     w.objective = objectives[o->objective];
     w.form = spreads(o) ? WMI_BATCH_SPREAD : WMI_BATCH_COUPLED;
     w.max_valid_batches = o->objective == WM_OBJECTIVE_DENOISE ? 10 : 16;
+    if (net->terms & NETWORKS && o->height > 0 && o->objective != WM_OBJECTIVE_DENOISE &&
+        w.adam.batch / (info->bridges + 1) >= LEAST_SHARED)
+        w.pieces = PIECES;
     w.start = theta;
     w.knots = f->e->knots;
     w.filter = f->e->filter;
@@ -425,13 +435,14 @@ static wm_status fit_bridges(fitting *f, wm_error *err)
 {
     wm_ebm *e = f->e;
     wm_chain *chain = NULL;
+    bool stop = false;
     wm_status st;
 
     if ((st = wmi_ebm_rows_map(&f->rows, err)) || (st = place_knots(f, err)) ||
         (st = wm_chain_new(&chain, e->info.bridges, &e->alphas, e->info.dim, NULL, err)))
         return st;
     wmi_params_init(e->params, f->opts->control.seed, WMI_F32, e->theta);
-    if (!(st = fit_heads(f, chain, err)) && !stopped(f)) {
+    if (!(st = fit_heads(f, chain, err)) && !(st = ask_all(f, &stop, err)) && !stop) {
         f->stage = WM_STAGE_BRIDGES;
         if (training_of(f, f->stage).iterations > 0)
             st = train_stage(f, &e->net, e->params, chain, e->theta, err);
@@ -613,6 +624,7 @@ static wm_status fit(wm_ebm **out, const wm_data *data, const wm_data *valid,
 {
     wm_ebm *e = NULL;
     fitting f = {0};
+    bool stop = false;
     wm_status st;
 
     if ((st = check_opts(opts, wm_data_dim(data), err)) ||
@@ -635,9 +647,9 @@ static wm_status fit(wm_ebm **out, const wm_data *data, const wm_data *valid,
              wmi_transform_check(&e->transform, "validation", f.rows.n_valid, f.rows.valid, err)) ||
         (st = wmi_ebm_open(e, opts, err)) || (st = mean_jacobian(&f, err)) ||
         (st = wmi_ebm_rows_open(&f.rows, 4096, err)) || (st = fit_noise(&f, err)) ||
-        (st = score(&f, false, err)))
+        (st = score(&f, false, err)) || (st = ask_all(&f, &stop, err)))
         goto done;
-    if (stopped(&f))
+    if (stop)
         st = wmi_about(wmi_fail(err, WM_EINTERRUPTED, "stopped before the bridges%s",
                                 opts->control.checkpoint ? ": the checkpoint is kept" : ""),
                        err, opts->control.checkpoint ? "resume" : NULL);

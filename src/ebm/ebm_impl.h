@@ -103,8 +103,10 @@ typedef struct wmi_ebm_path wmi_ebm_path;
 
 /* chains: points that a call has at most. */
 WM_MUST_CHECK wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains,
-                                         wm_error *err);
+                                         const wm_fit_control *control, wm_error *err);
 void wmi_ebm_path_free(wmi_ebm_path *p);
 wm_path wmi_ebm_path_get(wmi_ebm_path *p);
+/* What chains on it must look at instead of control->stop: ranks that share them stop together. */
+const volatile sig_atomic_t *wmi_ebm_path_stop(const wmi_ebm_path *p);
 
 #endif

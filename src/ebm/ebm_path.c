@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "dist/comm.h"
 #include "ebm/ebm_impl.h"
 
 enum {
@@ -18,6 +19,9 @@ enum {
     PAIR_ROWS = 16, /* chains are at different levels at the same time */
     N_SUFFIXES = 5
 };
+
+/* Multiplications of a round, about, from which on ranks share it: below, the network is slower. */
+static const double WORTH_SHARING = 5e7;
 
 /* `count` bridges, or levels, from `first` on. */
 typedef struct part {
@@ -36,7 +40,10 @@ struct wmi_ebm_path {
     part *parts;     /* suffixes: first falls, the noise's side comes first; levels: neighbours k
                         and k + 1 for every k, then all */
     int64_t *chosen; /* (chains) the part of every point of a call */
-    int64_t *row;    /* (chains) the points of one run */
+    int64_t *row;    /* (rows of the largest part) the points of one run */
+    wm_comm *comm;   /* of ranks that share the rows; NULL: each does all, the same everywhere */
+    const volatile sig_atomic_t *stop; /* this rank's */
+    volatile sig_atomic_t stopped;     /* any rank's, known to all */
 };
 
 /* Both tables have names of their own. */
@@ -126,10 +133,19 @@ static void list_parts(wmi_ebm_path *p, int64_t rows)
     }
 }
 
-wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains, wm_error *err)
+/* A convolution uses each of its weights at many places of an image. */
+static double cost_of(const wm_ebm *e, int64_t chains)
 {
-    const int64_t m = e->info.bridges, most = m + 1 > N_SUFFIXES ? m + 1 : N_SUFFIXES,
-                  rows = chains < MOST_ROWS ? chains : MOST_ROWS;
+    const double places = e->net.terms & WM_EBM_RESNET ? (double)e->info.dim / 16 : 1;
+
+    return (double)wmi_params_count(e->params) * places * (double)chains;
+}
+
+wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains,
+                           const wm_fit_control *control, wm_error *err)
+{
+    const int64_t m = e->info.bridges, most = m + 1 > N_SUFFIXES ? m + 1 : N_SUFFIXES;
+    int64_t rows;
     wmi_ebm_path *p = NULL;
     wm_status st = wmi_alloc(&p, 1, sizeof *p, "path", err);
 
@@ -137,6 +153,10 @@ wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains, 
     if (st)
         return st;
     p->e = e;
+    p->comm = cost_of(e, chains) > WORTH_SHARING ? control->comm : NULL;
+    p->stop = control->stop;
+    rows = (chains + wm_comm_size(p->comm) - 1) / wm_comm_size(p->comm);
+    rows = rows < MOST_ROWS ? rows : MOST_ROWS;
     if ((st = wmi_alloc(&p->parts, most, sizeof *p->parts, "path", err)) ||
         (st = wmi_alloc(&p->chosen, chains, sizeof *p->chosen, "path", err)) ||
         (st = wmi_alloc(&p->row, rows, sizeof *p->row, "path", err)) ||
@@ -304,10 +324,33 @@ static wm_status run_part(wmi_ebm_path *p, part *a, int64_t n, const double *x,
     return WM_OK;
 }
 
+/* All ranks have what each has done, and know whether one is asked to stop. */
+static wm_status join(wmi_ebm_path *p, int64_t n, double *log_f, double *grad, double *terms,
+                      wm_error *err)
+{
+    const size_t real = sizeof(double);
+    bool stop = p->stop && *p->stop;
+    wm_status st;
+
+    if (!p->comm)
+        return WM_OK;
+    if ((st = wmi_comm_fill(p->comm, n, real, log_f, err)) ||
+        (grad && (st = wmi_comm_fill(p->comm, n, (size_t)p->e->info.dim * real, grad, err))) ||
+        (terms &&
+         (st = wmi_comm_fill(p->comm, n, (size_t)p->e->info.bridges * real, terms, err))) ||
+        (st = wmi_comm_any(p->comm, &stop, err)))
+        return st;
+    p->stopped = stop;
+    return WM_OK;
+}
+
+/* The points that this rank does of n; all ranks choose the parts of all. */
 static wm_status eval(void *ctx, int64_t n, const double *x, const double *weights, double *log_f,
                       double *grad, double *terms, wm_error *err)
 {
     wmi_ebm_path *p = ctx;
+    const int64_t rank = wm_comm_rank(p->comm), begin = wmi_comm_part(p->comm, n, rank),
+                  end = wmi_comm_part(p->comm, n, rank + 1);
     wm_status st;
 
     base_density(n, p->e->info.dim, x, log_f, grad);
@@ -315,13 +358,13 @@ static wm_status eval(void *ctx, int64_t n, const double *x, const double *weigh
     for (int64_t which = 0; which < p->n_parts; which++) {
         part *a = &p->parts[which];
 
-        for (int64_t i = 0, count = 0; i < n; i++) {
+        for (int64_t i = begin, count = 0; i < end; i++) {
             bool last = true;
 
             if (p->chosen[i] != which)
                 continue;
             p->row[count++] = i;
-            for (int64_t j = i + 1; j < n && last; j++)
+            for (int64_t j = i + 1; j < end && last; j++)
                 last = p->chosen[j] != which;
             if (count < a->rows && !last)
                 continue;
@@ -334,7 +377,12 @@ static wm_status eval(void *ctx, int64_t n, const double *x, const double *weigh
             count = 0;
         }
     }
-    return WM_OK;
+    return join(p, n, log_f, grad, terms, err);
+}
+
+const volatile sig_atomic_t *wmi_ebm_path_stop(const wmi_ebm_path *p)
+{
+    return p->comm ? &p->stopped : p->stop;
 }
 
 wm_path wmi_ebm_path_get(wmi_ebm_path *p)

@@ -9,6 +9,7 @@
 #include "base/opts.h"
 #include "base/rng.h"
 #include "data/formats/safetensors.h"
+#include "dist/comm.h"
 #include "ebm/ebm_impl.h"
 #include "train/train_state.h"
 #include "waymark/sink.h"
@@ -36,6 +37,7 @@ void wm_ebm_walk_init(wm_ebm_walk *w)
 /* What is saved: the numbers of a wm_anneal or wm_sampler, under a name that says whose. */
 typedef struct keeper {
     const char *path; /* or NULL: nothing is kept */
+    bool reads;       /* another rank writes it */
     char settings[256];
     const wm_anneal *anneal; /* one of the two */
     const wm_sampler *sampler;
@@ -49,7 +51,7 @@ static wm_status save(void *ctx, wm_error *err)
     const wmi_st_pair meta[] = {{"format", FORMAT}, {"settings", k->settings}};
     const wmi_st_tensor state = {"state", WMI_ST_F64, 1, {k->size}, k->state};
 
-    if (!k->path)
+    if (!k->path || k->reads)
         return WM_OK;
     if (k->anneal)
         wm_anneal_export(k->anneal, k->state);
@@ -238,18 +240,19 @@ static wm_status go(walker *w, const wm_ebm *e, const wm_ebm_walk *o, wm_anneal_
     a.pilot_steps = 10;
     a.seed = o->control.seed;
     a.sink = o->control.sink;
-    a.stop = o->control.stop;
     a.save = (wm_save){save, &w->keep, o->control.checkpoint_seconds};
     w->keep.path = o->control.checkpoint;
+    w->keep.reads = wm_comm_rank(o->control.comm) > 0;
     snprintf(w->keep.settings, sizeof w->keep.settings,
              "%s chains=%" PRId64 " steps=%" PRId64 " kernel=%d depth=%" PRId64
              " target=%g seed=%" PRIu64 " bridges=%" PRId64 " of=%016" PRIx64,
              way == WM_ANNEAL_AIS ? "ais" : "raise", chains, o->steps, (int)o->kernel, o->max_depth,
              o->target_accept, o->control.seed, e->info.bridges, identity(e, chains, start));
     if ((st = draw_base(&base, e, pilots, o->control.seed, "ebm/pilot", err)) ||
-        (st = wmi_ebm_path_new(&w->path, e, chains, err)))
+        (st = wmi_ebm_path_new(&w->path, e, chains, &o->control, err)))
         goto done;
     a.pilot_start = base;
+    a.stop = wmi_ebm_path_stop(w->path);
     path = wmi_ebm_path_get(w->path);
     if ((st = wm_anneal_new(&w->anneal, &path, chains, start, log_f, &a, err)))
         goto done;
@@ -453,7 +456,7 @@ static wm_status sample_from(wm_sampler **out, wmi_ebm_path *path, const wm_anne
     s.warmup_depth = o->draw_depth;
     s.seed = o->control.seed;
     s.sink = o->control.sink;
-    s.stop = o->control.stop;
+    s.stop = wmi_ebm_path_stop(path);
     s.save = (wm_save){save, keep, o->control.checkpoint_seconds};
     if ((st = wm_sampler_new(out, &p, from->chains, from->x, &s, err)))
         return st;

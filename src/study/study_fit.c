@@ -196,6 +196,7 @@ static wm_ratio_opts fit_opts(const wmi_trial *t, const wmi_study_data *data,
     o.control.checkpoint = NULL;
     o.control.on_eval = NULL;
     o.control.on_resume = NULL;
+    o.control.comm = NULL; /* ranks share folds */
     o.pairs = s->pairs;
     o.columns = data->columns;
     return o;

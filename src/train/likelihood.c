@@ -283,6 +283,11 @@ wm_status wmi_likelihood_fit(const wmi_noise_opts *noise, const char *prefix,
     result->best_step = f.state.best_step;
     result->best = -f.state.best_loss;
     result->seconds = f.state.seconds;
+    if ((st = wmi_comm_send(opts->control.comm, 0, /* each rank has trained for itself */
+                            (wmi_piece[]){{f.state.best, (size_t)f.state.n * sizeof *f.state.best},
+                                          {result, sizeof *result}},
+                            2, err)))
+        goto done;
     for (int64_t i = 0; i < f.state.n; i++)
         theta[i] = (double)f.state.best[i];
     st = wmi_noise_finish(noise, prefix, params, theta, err);

@@ -5,6 +5,7 @@
 #define WMI_TRAIN_TRAIN_LOOP_H
 
 #include "engine/program.h"
+#include "train/pieces.h"
 #include "train/train_state.h"
 
 typedef enum wmi_loop_end {
@@ -24,9 +25,11 @@ typedef struct wmi_train_loop {
     wmi_program *program; /* theta of the state and grad are bound to it */
     const wmi_node *loss;
     const float *grad;
+    int64_t pieces; /* batches whose mean gradient a step takes, a power of two; 0: one, and no rank
+                       hears of another */
 
     void *ctx;
-    /* The rows of a step into the program. */
+    /* The rows of a batch into the program: batch `step`, or with pieces step * pieces + piece. */
     wm_status (*draw)(void *ctx, int64_t step, wm_error *err);
     /* The validation set through theta, which is the average where there is one; keeps the best.
      * Fills in valid_loss, estimate and bridges. */
@@ -39,6 +42,8 @@ typedef struct wmi_train_loop {
     /* The loop's own, set by wmi_train_loop_resume(). */
     double started; /* clock */
     bool asked;     /* by on_eval, to leave */
+    wmi_pieces shared;
+    bool over_asked, over_time; /* what ranks have agreed on */
 } wmi_train_loop;
 
 enum { WMI_LOOP_TEXT = 128 }; /* bytes for speak() */

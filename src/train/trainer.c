@@ -80,6 +80,11 @@ static void add_batch(wmi_trainer *t)
     }
 }
 
+static int64_t parts_of(const wmi_trainer *t)
+{
+    return t->opts.pieces ? t->opts.pieces : 1;
+}
+
 /* The validation set through the current parameters; *loss is the objective. The logistic loss of
  * each bridge is reported whatever the objective, because its scale tells chance (1.386) from
  * saturation. */
@@ -88,8 +93,8 @@ static wm_status evaluate(wmi_trainer *t, double *loss, wm_error *err)
     int64_t batches = wmi_trainer_valid_batches(t);
     wm_status st;
 
-    if (t->opts.max_valid_batches && batches > t->opts.max_valid_batches)
-        batches = t->opts.max_valid_batches;
+    if (t->opts.max_valid_batches && batches > t->opts.max_valid_batches * parts_of(t))
+        batches = t->opts.max_valid_batches * parts_of(t);
     for (int64_t k = 0; k < t->m; k++)
         t->eval[k] =
             (wm_bridge){.alpha_from = t->chain->alpha[k], .alpha_to = t->chain->alpha[k + 1]};
@@ -243,7 +248,7 @@ static bool loop_ended(void *ctx)
 static void loop_speak(void *ctx, double seconds, char *text, size_t size)
 {
     const wmi_trainer *t = ctx;
-    const int64_t samples = (t->state.step - t->first_step) * (t->m + 1) * t->rows;
+    const int64_t samples = (t->state.step - t->first_step) * (t->m + 1) * t->rows * parts_of(t);
 
     if (t->state.step < t->opts.adam.iterations)
         snprintf(text, size, "loss %.4f, %.0f samples/s", wmi_program_scalar(t->program, t->loss),
@@ -254,7 +259,8 @@ static void loop_speak(void *ctx, double seconds, char *text, size_t size)
 
 static wmi_train_loop loop_of(wmi_trainer *t)
 {
-    const int64_t per_step = t->rows * (t->opts.form == WMI_BATCH_SPREAD || t->denoiser ? t->m : 1);
+    const bool own = t->opts.form == WMI_BATCH_SPREAD || t->denoiser; /* rows of every bridge */
+    const int64_t per_step = t->rows * parts_of(t) * (own ? t->m : 1);
 
     return (wmi_train_loop){
         .adam = &t->opts.adam,
@@ -266,6 +272,7 @@ static wmi_train_loop loop_of(wmi_trainer *t)
         .program = t->program,
         .loss = t->loss,
         .grad = t->grad,
+        .pieces = t->opts.pieces,
         .ctx = t,
         .draw = loop_draw,
         .evaluate = loop_evaluate,
@@ -296,6 +303,18 @@ static wm_status ensure_best(wmi_trainer *t, wmi_train_loop *loop, wm_error *err
     return t->state.best_step > 0 ? WM_OK : wmi_train_loop_evaluate(loop, err);
 }
 
+/* Ranks that have trained together have the same bits; where each has trained for itself, as long
+ * as its clock let it, the first one's count. */
+static wm_status take_first(wm_comm *comm, int64_t n, float *theta, int64_t m, wm_bridge *last,
+                            wmi_train_result *result, wm_error *err)
+{
+    return wmi_comm_send(comm, 0,
+                         (wmi_piece[]){{theta, (size_t)n * sizeof *theta},
+                                       {last, (size_t)m * sizeof *last},
+                                       {result, sizeof *result}},
+                         3, err);
+}
+
 wm_status wmi_train(const wmi_model *model, const wmi_params *params, const wm_chain *chain,
                     const wmi_source *source, const wmi_train_opts *opts, float *theta,
                     wm_bridge *last, wmi_train_result *result, wm_error *err)
@@ -310,7 +329,7 @@ wm_status wmi_train(const wmi_model *model, const wmi_params *params, const wm_c
     *result = (wmi_train_result){.saturated_bridge = -1};
     wmi_train_opts_init(&usual);
     wmi_adam_fill(&t.opts.adam, &usual.adam);
-    t.rows = t.opts.adam.batch / (m + 1);
+    t.rows = t.opts.adam.batch / (m + 1) / parts_of(&t);
     if ((st = wmi_trainer_open(&t, model, params, chain, err)))
         goto done;
     loop = loop_of(&t);
@@ -330,6 +349,7 @@ wm_status wmi_train(const wmi_model *model, const wmi_params *params, const wm_c
     for (int64_t k = 0; k < m; k++)
         last[k] = (wm_bridge){chain->alpha[k], chain->alpha[k + 1], t.state.best_eval[3 * k],
                               t.state.best_eval[3 * k + 1], t.state.best_eval[3 * k + 2]};
+    st = take_first(opts->control.comm, t.state.n, theta, m, last, result, err);
 done:
     wmi_trainer_close(&t);
     return st;

@@ -33,7 +33,9 @@ typedef struct wmi_train_opts {
      * mixed by it (cell_mixer.h), with so many rows of the denominator for one of the numerator.
      * 0: waymarks are rows. Coupled batches, one loss for each bridge, no map. */
     int64_t cell_negatives;
-    wm_stage stage;            /* that the control's callbacks are told */
+    int64_t pieces; /* that a step's batch is cut into, for ranks to share: a power of two; 0
+                       (default): none. Not InfoNCE, whose negatives are the whole batch */
+    wm_stage stage; /* that the control's callbacks are told */
     int64_t max_valid_batches; /* validation is cut there; 0: no limit */
     const float *start; /* (wmi_params_count) parameters to start from; NULL: drawn from the seed */
     const char *frozen; /* parameters whose name begins so keep their start values; NULL: none */
@@ -59,6 +61,8 @@ typedef struct wmi_train_result {
  * own: g(u) is computed once for each trajectory, whatever the number of bridges. InfoNCE needs
  * such a source, one bridge, and no term but the separable one; of the chain it reads waymark 0
  * only.
+ *
+ * With control.comm every rank calls it and has the same answer, that of the first rank.
  *
  * Trains the parameters of `params` (declared by wmi_model_declare with prefix ""), from the seed
  * or the checkpoint. theta (wmi_params_count) receives the best ones. last (m) receives their

@@ -5,6 +5,7 @@ A block (a fenced ```sh, or indented lines) has a folder of its own. Commands th
 are only parsed (--help after all options), and named at the end. What other programs do there (make, pip, gcc) is not run here."""
 
 import glob
+import gzip
 import os
 import random
 import re
@@ -61,6 +62,9 @@ def fill(folder):
         if not os.path.exists(os.path.join(folder, name + ".csv")):
             with open(os.path.join(folder, name + ".csv"), "w", encoding="utf-8") as f:
                 f.writelines(",".join(f"{x:.5f}" for x in row) + "\n" for row in rows)
+    npy_files.write(os.path.join(folder, "p-1.npy"), (len(u), 2), [x for row in u for x in row])
+    with gzip.open(os.path.join(folder, "q-1.csv.gz"), "wt", encoding="utf-8") as f:
+        f.writelines(f"{a:.5f},{b:.5f}\n" for a, b in v)
     with open(os.path.join(folder, "labels.csv"), "w", encoding="utf-8") as f:
         f.writelines(f"{'high' if row[0] > 0 else 'low'}\n" for row in u)
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """check_ranks.py WAYMARK CASE: the command under mpirun.
 
+  model   the same of a network and of chains, whose work is shared in smaller pieces
   same    1, 2 and 3 ranks give the same answer, bit for bit, and say it once
   errors  what is wrong is said once; standard input is refused; other commands run once
   killed  a rank that is killed ends the job; another number of ranks resumes it to the same answer
@@ -83,6 +84,29 @@ def same():
         one, many = answer(1, *words), answer(ranks, *words)
         different = [(k, str(one[k])[:80], str(many.get(k))[:80]) for k in one if one[k] != many.get(k)]
         assert not different, (words, different)
+
+
+def write_images(path):
+    """300 images of 8 x 8 bytes, each a bright spot, as NumPy would save them."""
+    head = "{'descr': '|u1', 'fortran_order': False, 'shape': (300, 8, 8), }"
+    head += " " * (-(10 + len(head) + 1) % 64) + "\n"
+    pixels = bytes(max(0, 255 - 30 * ((x - i % 5 - 1) ** 2 + (y - i % 7) ** 2) - i % 11)
+                   for i in range(300) for y in range(8) for x in range(8))
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + pixels)
+
+
+def model():
+    """Steps of a network are cut into pieces, rounds of chains into rows."""
+    write_images("images.npy")
+    words = ["ebm", "images.npy", "--image", "8x8", "--dequantize", "256", "--noise", "gaussian",
+             "--model", "additive+mlp", "--width", "512", "--bridges", "2", "--batch", "120",
+             "--heads-iterations", "5", "--iterations", "6", "--check-steps", "2",
+             "--check-chains", "200"]
+    for more in ([], ["--objective", "denoise"]):
+        one, many = answer(1, *words, *more), answer(3, *words, *more)
+        different = [(k, str(one[k])[:80], str(many.get(k))[:80]) for k in one if one[k] != many.get(k)]
+        assert not different, (more, different)
 
 
 def errors():

@@ -127,7 +127,7 @@ static void open_walk(walk *t, int setting_of)
     if (!models[setting_of])
         models[setting_of] = fit(s);
     t->e = models[setting_of];
-    assert_ok(wmi_ebm_path_new(&t->own, t->e, CHAINS, &err), err);
+    assert_ok(wmi_ebm_path_new(&t->own, t->e, CHAINS, &(wm_fit_control){0}, &err), err);
     t->path = wmi_ebm_path_get(t->own);
     assert_int_equal(t->path.bridges, BRIDGES);
     assert_int_equal(t->path.dim, s->dim);
