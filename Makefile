@@ -24,8 +24,9 @@ test: ## the tests of the release build only; make test ARGS='-R gradients' pick
 	@cmake --build --preset release -j $(JOBS)
 	@ctest --preset release $(ARGS)
 
-bench: ## compare with PyTorch on this machine; make bench ARGS='--json --only NAME'
+bench: ## compare with PyTorch on this machine; make bench ARGS='--json --only NAME'; TORCH=pypi: the newest besides Debian's (5 GB)
 	@tools/setup build bench
+	@if [ "$(TORCH)" = pypi ]; then tools/torch build/torch; fi
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@bench/run $(ARGS)

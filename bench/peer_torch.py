@@ -10,8 +10,8 @@ A server for bench/run, like bench/ours.c: one command a line on stdin, one JSON
     peak                   memory of this process: {"peak_kb": ..., "base_kb": ...}
     quit
 
-VARIANT is LAYOUT/ADAM for the networks (nchw or nhwc, +trace through torch.jit; foreach or loop), FORM/ADAM for the quadratic bridges, and
-FORM/ADAM/THREADS for the MLP (shared or folded, +trace).
+VARIANT is LAYOUT/ADAM for the networks (nchw or nhwc, +trace through torch.jit, +compile through torch.compile; foreach, loop or, from 2.4 on, fused),
+FORM/ADAM for the quadratic bridges, and FORM/ADAM/THREADS for the MLP (shared or folded, +trace or +compile).
 Run with --threads N. The choices made here, and why, are in bench/README.md.
 """
 import argparse
@@ -409,18 +409,42 @@ OMNIGLOT = {"train_omniglot_1": (1, 64, 32), "train_omniglot_4": (2, 16, 32)}  #
 FLOW = {"train_flow": (256, 2, 8, 64, 8, 0.1)}  # rows, levels, steps, hidden, bins, dropout
 
 
-def adam(net, foreach):
+def release():
+    """(2, 15) of 2.15.0"""
+    return tuple(int(n) for n in torch.__version__.split(".")[:2])
+
+
+# What a release has: torch.compile from 2.0 on, an Adam of one kernel for processors from 2.4 on.
+COMPILES = release() >= (2, 0)
+ADAMS = ["foreach", "fused"] if release() >= (2, 4) else ["foreach"]
+
+
+def called(net, x, form):
+    """net as the form says: as written, traced on the inputs x, or compiled."""
+    if form.endswith("+trace"):
+        return torch.jit.trace(net, x, check_trace=False)  # dropout differs from call to call
+    if form.endswith("+compile"):
+        torch._dynamo.reset()  # or it takes this network for a new shape of the one before, and gives up after eight
+        return torch.compile(net)
+    return net
+
+
+def adam(net, how):
     """Adam with the constants c_k at ten times the rate."""
     body = [p for name, p in net.named_parameters() if name != "c"]
     groups = [{"params": body}, {"params": [net.c], "lr": 10 * LEARNING_RATE}]
-    return torch.optim.Adam(groups, lr=LEARNING_RATE, foreach=foreach)
+    return torch.optim.Adam(groups, lr=LEARNING_RATE, **kernel(how))
 
 
-def training(net, x, n_num, foreach, trace=False):
+def kernel(how):
+    return {"fused": True} if how == "fused" else {"foreach": how == "foreach"}
+
+
+def training(net, x, n_num, how, form=""):
     """x: what the network is called with, a tensor or several."""
     x = x if isinstance(x, tuple) else (x,)
-    opt = adam(net, foreach)
-    scores = torch.jit.trace(net, x) if trace else net
+    opt = adam(net, how)
+    scores = called(net, x, form)
 
     def step():
         opt.zero_grad(set_to_none=True)
@@ -432,9 +456,9 @@ def training(net, x, n_num, foreach, trace=False):
     return step
 
 
-def flow_training(net, x, foreach, trace):
-    opt = torch.optim.Adam(net.parameters(), lr=LEARNING_RATE, foreach=foreach)
-    loss_of = torch.jit.trace(net, x, check_trace=False) if trace else net  # dropout differs from call to call
+def flow_training(net, x, how, form):
+    opt = torch.optim.Adam(net.parameters(), lr=LEARNING_RATE, **kernel(how))
+    loss_of = called(net, x, form)
 
     def step():
         opt.zero_grad(set_to_none=True)
@@ -446,10 +470,10 @@ def flow_training(net, x, foreach, trace):
     return step
 
 
-def input_gradient(net, x, trace):
+def input_gradient(net, x, form):
     net.requires_grad_(False)
     x.requires_grad_(True)
-    scores = torch.jit.trace(net, x) if trace else net
+    scores = called(net, x, form)
 
     def step():
         total = scores(x).sum()
@@ -461,17 +485,26 @@ def input_gradient(net, x, trace):
 
 def variants(name):
     if name in QUADRATIC:
-        return ["%s/%s" % (f, a) for f in ("full", "half", "dot") for a in ("foreach", "loop")]
+        return ["%s/%s" % (f, a) for f in ("full", "half", "dot") for a in ADAMS + ["loop"]]
     if name in MLP:  # small products: a second thread may cost more than it brings
         threads = sorted({1, THREADS})
-        return ["%s/foreach/%d" % (f, t) for f in ("shared", "folded", "shared+trace", "folded+trace") for t in threads]
+        return ["%s/%s/%d" % (f, ADAMS[-1], t) for f in ("shared", "folded", "shared+trace", "folded+trace") for t in threads]
     layouts = ["nchw", "nhwc", "nchw+trace", "nhwc+trace"]
     if name.startswith("inputgrad"):
         return layouts
-    return ["%s/foreach" % f for f in layouts] + ["nchw/loop", "nhwc/loop"]
+    return ["%s/%s" % (f, ADAMS[-1]) for f in layouts] + ["nchw/loop", "nhwc/loop"]
 
 
-def build_separable(name, form, foreach, start):
+def compiled(eager):
+    """The forms worth compiling, which takes a minute each: the fastest that was not, by the seconds of each, in every layout or way
+    to write it that stands beside it."""
+    best = min(eager, key=eager.get)
+    form, slash, rest = best.partition("/")
+    others = {v.partition("/")[0].partition("+")[0] for v in eager}
+    return [f + "+compile" + slash + rest for f in sorted(others)] if COMPILES else []
+
+
+def build_separable(name, form, how, start):
     side, pairs, width = OMNIGLOT[name]
     nhwc = form.startswith("nhwc")
     net = Separable(side, width, nhwc)
@@ -481,40 +514,38 @@ def build_separable(name, form, foreach, start):
         v, u = start_from(net, start)
     if nhwc:
         v, u = (x.contiguous(memory_format=torch.channels_last) for x in (v, u))
-    return training(net, (v, u), pairs, foreach, form.endswith("+trace"))
+    return training(net, (v, u), pairs, how, form)
 
 
 def build(name, variant, start=None):
     """A function that takes one step and returns its scalar. start: a file of parameters and rows, or None."""
     torch.manual_seed(1)
-    form, optimiser, threads = (variant.split("/") + ["", ""])[:3]
+    form, how, threads = (variant.split("/") + ["", ""])[:3]
     torch.set_num_threads(int(threads or THREADS))
-    foreach = optimiser == "foreach"
     if name in MLP:
         m, rows, d, width, blocks = MLP[name]
         net = ConditionalMLP(m, d, width, blocks, form.partition("+")[0])
-        return training(net, torch.randn(m, rows, d), rows // 2, foreach, form.endswith("+trace"))
+        return training(net, torch.randn(m, rows, d), rows // 2, how, form)
     if name in QUADRATIC:
         m, rows, d = QUADRATIC[name]
-        return training(Quadratic(m, d, form), torch.randn(m, rows, d), rows // 2, foreach)
+        return training(Quadratic(m, d, form.partition("+")[0]), torch.randn(m, rows, d), rows // 2, how, form)
     if name in OMNIGLOT:
-        return build_separable(name, form, foreach, start)
+        return build_separable(name, form, how, start)
     if name in FLOW:
         rows, levels, steps, hidden, bins, dropout = FLOW[name]
         x = torch.randn(rows, 1, 28, 28)
         if form.startswith("nhwc"):
             x = x.contiguous(memory_format=torch.channels_last)
-        return flow_training(ImageFlow(levels, steps, hidden, bins, dropout), x, foreach, form.endswith("+trace"))
+        return flow_training(ImageFlow(levels, steps, hidden, bins, dropout), x, how, form)
     m, rows, window, stride, stem, blocks, dense = NETWORKS[name]
     nhwc = form.startswith("nhwc")
     net = CondResNet(m, window, stride, stem, blocks, dense, nhwc)
     x = torch.randn(m * rows, 1, 28, 28)
     if nhwc:
         x = x.contiguous(memory_format=torch.channels_last)
-    trace = form.endswith("+trace")
     if name.startswith("inputgrad"):
-        return input_gradient(net, x, trace)
-    return training(net, x, rows // 2, foreach, trace)
+        return input_gradient(net, x, form)
+    return training(net, x, rows // 2, how, form)
 
 
 def timed(step, k):
@@ -527,13 +558,19 @@ def timed(step, k):
 def fastest(name):
     """Every variant a few times; (name of the best, its step, seconds a step of each)."""
     seconds = {}
-    for variant in variants(name):
+
+    def measure(variant):
         step = build(name, variant)
         timed(step, 3)  # the second and third calls of a traced network still compile
         k = max(1, math.ceil(0.2 / timed(step, 1)[0]))
         seconds[variant] = min(timed(step, k)[0] / k for _ in range(4))
         del step
         gc.collect()
+
+    for variant in variants(name):
+        measure(variant)
+    for variant in compiled(seconds):
+        measure(variant)
     best = min(seconds, key=seconds.get)
     return best, build(name, best), seconds
 
@@ -563,7 +600,7 @@ def main():
                 best, step, pilot = fastest(row)
             out = {"variant": best, "pilot": pilot, "version": torch.__version__}
         elif words[0] == "variants":
-            out = {"variants": variants(words[1])}
+            out = {"variants": variants(words[1]), "version": torch.__version__}
         elif words[0] == "load":
             step = None
             gc.collect()
