@@ -178,8 +178,8 @@ static wm_status print_result(const cli_call *call, const result *r, const own_p
     for (int64_t k = 0; k < r->info.bridges; k++)
         b[k] = wm_embed_get_bridge(r->e, k);
     b[0].alpha_from = NAN; /* a share of the bridges, no more */
-    print_estimate(call, "I(u; v)", &r->mi, " (of the test pairs)");
-    if (r->info.objective == WM_EMBED_LOGISTIC)
+    print_estimate(call, "I(u; v)", &r->mi, " (of the test pairs)", wm_checks_verdict(&r->checks));
+    if (r->info.objective == WM_EMBED_LOGISTIC && wm_checks_verdict(&r->checks) != WM_REJECT)
         printf("calibrated %.4f, standard error %.4f\n", r->calibrated.value * unit,
                r->calibrated.se * unit);
     printf("from %" PRId64 " test pairs; %" PRId64 " trained it, %" PRId64 " chose step %" PRId64

@@ -206,7 +206,7 @@ static wm_status show(const mi_run *r, const cli_call *call, const wm_study_info
     const double unit = units_per_nat(call);
     wm_status st;
 
-    print_estimate(call, "I(u; v)", &info->kl_pq, "");
+    print_estimate(call, "I(u; v)", &info->kl_pq, "", wm_checks_verdict(wm_study_checks(r->study)));
     if (opts->shuffled)
         printf("shuffled pairs: %.4f, standard error %.4f (the truth is 0)\n", r->null.value * unit,
                r->null.se * unit);

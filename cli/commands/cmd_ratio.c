@@ -123,6 +123,19 @@ static wm_status read_all(ratio_run *r, cli_call *call, wm_study_opts *o, wm_err
                                                            : WM_OK;
 }
 
+/* What the answer is not about. */
+static void print_left_out(const wm_study *study)
+{
+    const wm_study_column *c;
+    int n = 0;
+
+    for (int64_t j = 0; (c = wm_study_column_at(study, j)); j++)
+        if (c->aside)
+            printf("%s'%.60s'", n++ ? ", " : "without ", c->name);
+    if (n)
+        printf(" (left out: the page and the messages say why)\n");
+}
+
 static wm_status run(cli_call *call, wm_error *err)
 {
     ratio_opts *opts = call->opts;
@@ -153,8 +166,11 @@ static wm_status run(cli_call *call, wm_error *err)
     study_summary(call, r.study);
     summary_columns(call, r.study);
     if (cli_shows_tables(call)) {
-        print_estimate(call, "KL(p, q)", &info.kl_pq, "");
-        print_estimate(call, "KL(q, p)", &info.kl_qp, "");
+        const wm_verdict verdict = wm_checks_verdict(wm_study_checks(r.study));
+
+        print_estimate(call, "KL(p, q)", &info.kl_pq, "", verdict);
+        print_estimate(call, "KL(q, p)", &info.kl_qp, "", verdict);
+        print_left_out(r.study);
         printf("from %" PRId64 " rows of p and %" PRId64 " of q, %" PRId64 " column%s, %" PRId64
                " folds\n%s",
                info.n_p, info.n_q, info.dim, info.dim == 1 ? "" : "s", info.folds,

@@ -272,10 +272,16 @@ void study_summary(cli_call *call, const wm_study *study)
 
 /* ---- tables ---- */
 
-void print_estimate(const cli_call *call, const char *name, const wm_estimate *e, const char *note)
+void print_estimate(const cli_call *call, const char *name, const wm_estimate *e, const char *note,
+                    wm_verdict verdict)
 {
     const double unit = units_per_nat(call);
 
+    if (verdict == WM_REJECT) {
+        printf("%s: no answer, rejected for the reason below (the fit says %.4g %s)\n", name,
+               e->value * unit, units_name(call));
+        return;
+    }
     printf("%s = %.4f %s, standard error %.4f%s, 95 %% interval %.4f to %.4f\n", name,
            e->value * unit, units_name(call), e->se * unit, note, e->lo * unit, e->hi * unit);
 }

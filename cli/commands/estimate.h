@@ -59,7 +59,8 @@ void summary_estimate(wm_summary *s, const char *name, const wm_estimate *e, dou
 void summary_bridge(wm_summary *s, int64_t k, const wm_bridge *b, double per_unit);
 /* To stdout: an estimate in one line, with a note after its standard error; bridges (n) as a table,
  * with alphas unless the first is NaN, and own estimates of each (n) or NULL. */
-void print_estimate(const cli_call *call, const char *name, const wm_estimate *e, const char *note);
+void print_estimate(const cli_call *call, const char *name, const wm_estimate *e, const char *note,
+                    wm_verdict verdict);
 WM_MUST_CHECK wm_status print_bridges(const cli_call *call, const char *what, const wm_bridge *b,
                                       int64_t n, const wm_estimate *own, wm_error *err);
 /* What every study says: rows, model, alphas, bridges, candidates, checks, verdict. */

@@ -80,7 +80,8 @@ WM_API void wm_text_free(char *text); /**< NULL is fine */
 typedef enum wm_missing {
     WM_MISSING_REFUSE, /**< an error that names the first one */
     WM_MISSING_DROP,   /**< rows with a missing value are left out */
-    WM_MISSING_MEAN,   /**< the column's mean (rounded if integer), or its most frequent level */
+    WM_MISSING_MEAN,   /**< the column's mean (rounded if integer), or its most frequent level;
+                            of tables that are read together, that of all */
     WM_MISSING_KEEP,   /**< they stay, as NaN, for wm_data_drop_pairs(); whole tables only */
 } wm_missing;
 

@@ -146,18 +146,18 @@ WM_API const wm_candidate *wm_study_candidate(const wm_study *s, int64_t i);
 WM_API const double *wm_study_log_ratios(const wm_study *s, int side, int64_t *n);
 /** Mean log-ratio of bridge k at waymark j: (bridges, bridges + 1), borrowed. */
 WM_API const double *wm_study_bridge_means(const wm_study *s);
-/** By how many nats the mean of log p/q over rows of p (500 at most) falls when they get column j
- * from rows of q, with pairs from other rows of p: (dim), borrowed; NULL for a single column or
- * more than 200. */
+/** By how many nats the mean of log p/q over rows of p (500 at most) falls when p/q is averaged
+ * over the values of column j in rows of q, with pairs in other rows of p: (dim), borrowed; NULL
+ * for a single column or more than 200. */
 WM_API const double *wm_study_contributions(const wm_study *s);
 /** One column of two tables, and how p and q differ in it. */
 typedef struct wm_study_column {
     const char *name;  /**< of the schema, or "column 3" */
     bool discrete;     /**< text, yes/no, few values or many ties */
     const char *aside; /**< why it was left out, in words; NULL: it was not */
-    double share; /**< of KL(p, q), that goes when rows of p get this column from rows of q; NaN
-                     where that is not known. Shares of columns that depend on each other do
-                     not add up to one */
+    double share; /**< of KL(p, q), that goes when the ratio is averaged over the values of this
+                     column in q; NaN where that is not known. Shares of columns that depend on
+                     each other do not add up to one */
     double kl;    /**< KL(p, q) of this column alone, nats, by the shares of its levels or of
                      twenty quantile bins: a little too small where the difference is finer */
     int64_t n;    /**< bins or levels to show */

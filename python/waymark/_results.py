@@ -131,7 +131,9 @@ class Result:
         found = []
         for key, words in ESTIMATES.items():
             value = self._info.get(key)
-            if isinstance(value, Estimate) and not math.isnan(value.value):
+            if isinstance(value, Estimate) and self.verdict == "reject" and key in ("kl_pq", "kl_qp", "mi"):
+                found.append((words, f"no answer, rejected (the fit says {value.value:.4g} nats)"))
+            elif isinstance(value, Estimate) and not math.isnan(value.value):
                 found.append((words, f"{value.value:.4f} nats, standard error {value.se:.4f}, "
                                      f"95 % interval {value.lo:.4f} to {value.hi:.4f}"))
             elif isinstance(value, float) and not math.isnan(value):

@@ -11,6 +11,7 @@ tables are split by one of their columns, and there is no truth but what one kno
     venv/bin/python run.py --waymark ../../build/release/waymark --seeds 2          # the usual tables
     venv/bin/python run.py --waymark ... --random 40 --seed 7                       # others, drawn by that seed
     venv/bin/python run.py --waymark ... --plants product,gated,bump,heavy
+    venv/bin/python run.py --waymark ... --random 40 --seed 8 --plants rare,step,pair,three,gaps,long
     venv/bin/python run.py --waymark ... --splits
     venv/bin/python run.py --table                                                  # only writes table.md again
 
@@ -112,6 +113,16 @@ def smooth(size):
     return lambda c: size * (c.number(0) + .75 * c.number(1) ** 2 + .5 * c.effects())
 
 
+def rare(c):
+    """Four times as likely where a level is rare, or a number among its least."""
+    for name in c.levels:
+        share = c.x[name].astype(str).value_counts(normalize=True)
+        some = share[(share > .005) & (share < .08)]
+        if len(some):
+            return math.log(4) * (c.x[name].astype(str) == some.index[0]).to_numpy()
+    return math.log(4) * (c.number(0) < -.92)
+
+
 def heavy(c):
     """By values, not by places: the rows far out count most."""
     if not c.numbers:
@@ -128,6 +139,12 @@ PLANTS = {
     "gated": lambda c: 2 * c.number(0) * c.gate(),  # a slope for some levels only
     "bump": lambda c: 2 * np.exp(-.5 * ((c.number(0) - c.rng.uniform(-.7, .7)) / .1) ** 2),
     "heavy": heavy,
+    "rare": rare,
+    "step": lambda c: 1.5 * (c.number(0) > c.rng.uniform(-.6, .6)),
+    "pair": lambda c: 2 * (c.number(0) > 0) * c.gate(),  # half of one column where another says so
+    "three": lambda c: 2 * c.number(0) * c.gate() + c.number(2) * c.number(1),
+    "gaps": smooth(1),  # every tenth value is missing
+    "long": smooth(1),  # q is twenty times as long as p
 }
 LEAST_KEPT = {"heavy": .04}  # share of the rows; else .12
 
@@ -139,11 +156,12 @@ def plant(x, kind, rng):
     return f
 
 
-def draw(x, f, rows, rng):
-    """p, q, the true KL, and the noise of the mean of f at p's rows, which nobody can escape."""
+def draw(x, f, rows, rng, ratio=1):
+    """p, of which q has at least `ratio` times the rows, q, the true KL, and the noise of the mean of f at p's rows, which nobody can escape."""
     order = rng.permutation(len(x))
     half, other = order[:len(x) // 2], order[len(x) // 2:]
     p = other[rng.random(len(other)) < np.exp(f[other] - f.max())][:rows]
+    p = p[:max(min(rows, len(half)) // ratio, 10)] if ratio > 1 else p
     w = np.exp(f - f.max())
     truth = float((w * f).sum() / w.sum() - f.max() - math.log(w.mean()))
     noise = float(f[p].std() / math.sqrt(max(len(p), 1)))
@@ -195,9 +213,13 @@ def boosted(p, q, seed):
 def planted_case(o, name, kind, seed):
     x = table_of(name)
     rng = np.random.default_rng([seed, *name.encode(), *kind.encode()])
-    p, q, truth, noise = draw(x, plant(x, kind, rng), o.rows, rng)
+    p, q, truth, noise = draw(x, plant(x, kind, rng), o.rows, rng, 20 if kind == "long" else 1)
+    options = []
+    if kind == "gaps":
+        p, q = (t.mask(rng.random(t.shape) < .1) for t in (p, q))
+        options = ["--missing", "mean"]
     return {"table": name, "plant": kind, "seed": seed, "n_p": len(p), "n_q": len(q), "columns": x.shape[1], "truth": truth,
-            "noise": noise, "boosted": boosted(p, q, seed), **waymark(o.waymark, p, q, o.limit)}
+            "noise": noise, "boosted": boosted(p, q, seed), **waymark(o.waymark, p, q, o.limit, options)}
 
 
 # ---- tables split by a column ----

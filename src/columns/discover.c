@@ -85,6 +85,21 @@ static bool is_split(const tally *t, int64_t distinct)
     return true;
 }
 
+/* Whether one of the tables has a single value, which the other never has: zeros where that has
+ * wages. */
+static bool is_apart(const tally *t, int64_t distinct)
+{
+    for (int side = 0; side < 2; side++) {
+        int64_t values = 0;
+
+        for (int64_t i = 0; i < distinct; i++)
+            values += t[i].rows[side] > 0;
+        if (values == 1)
+            return true;
+    }
+    return false;
+}
+
 /* Over all rows: those that were looked at may have missed the one that differs. */
 static bool is_constant(int64_t raw, int64_t j, const int64_t n[2], const double *const x[2])
 {
@@ -172,8 +187,9 @@ wm_status wmi_discover(wmi_found_columns *f, int64_t raw, const int64_t n[2],
         f->kind[j] = kind ? kind[j] : WM_KIND_CONTINUOUS;
         if (distinct < 2 && is_constant(raw, j, n, x))
             f->aside[j] = WMI_ASIDE_CONSTANT;
-        else if ((f->kind[j] == WM_KIND_CATEGORICAL || distinct <= WMI_FEW) && x[1] &&
-                 is_split(t, distinct))
+        else if (x[1] && is_split(t, distinct) &&
+                 (f->kind[j] == WM_KIND_CATEGORICAL || distinct <= WMI_FEW ||
+                  is_apart(t, distinct)))
             f->aside[j] = WMI_ASIDE_SPLIT;
         else if (f->kind[j] != WM_KIND_CATEGORICAL)
             count = look_at_number(f, j, t, distinct, rows, value);

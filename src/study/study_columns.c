@@ -16,10 +16,15 @@
 enum {
     MOST_COLUMNS = 200, /* whose contribution is computed */
     CONTRIBUTION_ROWS = 500,
+    CONTRIBUTION_SCORES = 100000, /* log-ratios, about, that contributions may cost */
+    LEAST_DRAWS = 4,              /* of a column's values, for each of these rows */
+    MOST_DRAWS = 32,
     MOST_LEVELS = 40, /* of a category; the rarer ones are shown together */
     BINS = 16,        /* of a histogram */
     QUANTILES = 20,   /* bins by which a number's own divergence is told */
 };
+
+static const double SPIKE = 0.2; /* share of a table's rows: no accident of rounding */
 
 /* One column of both tables: sorted distinct values with the weight of the rows that have them. */
 typedef struct counted {
@@ -226,36 +231,84 @@ static double own_divergence(const counted *c, bool by_value_each, const int64_t
 
 /* ---- contributions ---- */
 
-/* How much KL(p, q) falls when rows of p get column j from rows of q. */
+/* Row i of n that stand for all: from everywhere, since files are sorted as often as not. */
+static const double *spread_row(const wm_data *p, int64_t i, int64_t n)
+{
+    return wm_data_rows(p) + i * wm_data_count(p) / n * wm_data_dim(p);
+}
+
+/* Rows of p, each as often as column j has `draws` other values for it, those of rows of q. */
+static void exchange_column(double *x, int64_t n, int64_t draws, int64_t j, const wm_data *p,
+                            const wm_data *q)
+{
+    const int64_t raw = wm_data_dim(p), others = wm_data_count(q);
+
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < draws; k++) {
+            double *row = x + (i * draws + k) * raw;
+
+            memcpy(row, spread_row(p, i, n), (size_t)raw * sizeof *row);
+            row[j] = wm_data_rows(q)[((i * draws + k) * 7919 + 1) % others * raw + j];
+        }
+}
+
+static wm_status score_spread(wm_scorer *scorer, int64_t n, const wm_data *p, double *x,
+                              double *log_r, wm_error *err)
+{
+    const int64_t raw = wm_data_dim(p);
+
+    for (int64_t i = 0; i < n; i++)
+        memcpy(x + i * raw, spread_row(p, i, n), (size_t)raw * sizeof *x);
+    return wm_scorer_log(scorer, n, x, log_r, err);
+}
+
+/* log of the mean of r over few draws, without the bias that this has (second order: half of the
+ * variance of the mean). */
+static double log_mean_of_draws(int64_t n, const double *log_r)
+{
+    double top = -INFINITY, sum = 0, squares = 0;
+
+    for (int64_t k = 0; k < n; k++)
+        top = fmax(top, log_r[k]);
+    for (int64_t k = 0; k < n; k++) {
+        sum += exp(log_r[k] - top);
+        squares += exp(2 * (log_r[k] - top));
+    }
+    return top + log(sum / (double)n) +
+           0.5 * ((double)n * squares / (sum * sum) - 1) / (double)(n - 1);
+}
+
+/* How much of KL(p, q) goes without column j: the mean over rows of p of log r, less that of the
+ * ratio that knows the other columns only, r averaged over values that q has of column j. Where q
+ * has them independent of the others this is what KL loses; columns that are independent in both
+ * tables share KL among themselves. */
 static wm_status find_contributions(wm_study *s, const wm_data *p, const wm_data *q, wm_error *err)
 {
     const int64_t raw = wm_data_dim(p), all = wm_data_count(p);
     const int64_t n = all < CONTRIBUTION_ROWS ? all : CONTRIBUTION_ROWS;
-    const wm_data *other = q ? q : p;
+    const int64_t most = CONTRIBUTION_SCORES / (n * raw), draws = most < LEAST_DRAWS  ? LEAST_DRAWS
+                                                                  : most > MOST_DRAWS ? MOST_DRAWS
+                                                                                      : most;
     wm_scorer *scorer = NULL;
-    double *x = NULL, *log_r = NULL, base = 0;
+    double *x = NULL, *log_r = NULL, base;
     wm_status st;
 
     if (raw > MOST_COLUMNS || raw < 2)
         return WM_OK;
     if ((st = wm_scorer_new(&scorer, s->ratio, err)) ||
-        (st = wmi_alloc(&x, n * raw, sizeof *x, "rows", err)) ||
-        (st = wmi_alloc(&log_r, n, sizeof *log_r, "log-ratios", err)) ||
-        (st = wmi_alloc(&s->contributions, raw, sizeof *s->contributions, "contributions", err)))
+        (st = wmi_alloc(&x, n * draws * raw, sizeof *x, "rows", err)) ||
+        (st = wmi_alloc(&log_r, n * draws, sizeof *log_r, "log-ratios", err)) ||
+        (st = wmi_alloc(&s->contributions, raw, sizeof *s->contributions, "contributions", err)) ||
+        (st = score_spread(scorer, n, p, x, log_r, err)))
         goto done;
-    for (int64_t j = -1; j < raw; j++) { /* first as they are */
-        double mean;
-
-        memcpy(x, wm_data_rows(p), (size_t)(n * raw) * sizeof *x);
-        for (int64_t i = 0; j >= 0 && i < n; i++)
-            x[i * raw + j] = wm_data_rows(other)[(i * 7919 + 1) % wm_data_count(other) * raw + j];
-        if ((st = wm_scorer_log(scorer, n, x, log_r, err)))
+    base = wmi_moments_f64(log_r, n).mean;
+    for (int64_t j = 0; j < raw; j++) {
+        exchange_column(x, n, draws, j, p, q ? q : p);
+        if ((st = wm_scorer_log(scorer, n * draws, x, log_r, err)))
             goto done;
-        mean = wmi_moments_f64(log_r, n).mean;
-        if (j < 0)
-            base = mean;
-        else
-            s->contributions[j] = base - mean;
+        s->contributions[j] = base;
+        for (int64_t i = 0; i < n; i++)
+            s->contributions[j] -= log_mean_of_draws(draws, log_r + i * draws) / (double)n;
     }
 done:
     wmi_free(log_r);
@@ -302,14 +355,73 @@ static wm_status keep_counts(wmi_level_counts *out, const wm_study_column *col, 
     return WM_OK;
 }
 
+/* Of the values with an indicator those that SPIKE of a table's rows have; how many. */
+static int64_t find_spikes(double *out, const counted *c, int64_t most, const double *value)
+{
+    int64_t n = 0;
+
+    for (int64_t k = 0, i = 0; k < most; k++) { /* both ascend */
+        while (i < c->n && c->value[i] < value[k])
+            i++;
+        if (i < c->n && c->value[i] == value[k] && fmax(c->weight[0][i], c->weight[1][i]) >= SPIKE)
+            out[n++] = value[k];
+    }
+    return n;
+}
+
+/* Of a number with values that very many rows of a table share, such as zeros: these, and all
+ * others together. Only the check of levels sees it, since the others have no value. */
+static wm_status keep_spikes(wmi_level_counts *out, const wmi_found_columns *found,
+                             const wm_study_column *col, const counted *c, int64_t j,
+                             wmi_arena *arena, wm_error *err)
+{
+    const int64_t most = found->first[j + 1] - found->first[j];
+    double *spike = reals(arena, most, err);
+    const int64_t n = spike ? find_spikes(spike, c, most, found->value + found->first[j]) : 0;
+    const char **level = wmi_arena_alloc(arena, (size_t)(n + 1) * sizeof *level, err);
+    int64_t *rows[2] = {NULL, NULL};
+
+    for (int t = 0; t < 2 && spike && level; t++)
+        rows[t] = wmi_arena_alloc(arena, (size_t)(n + 1) * sizeof(int64_t), err);
+    if (!rows[0] || !rows[1])
+        return WM_ENOMEM;
+    for (int t = 0; t < 2; t++)
+        memset(rows[t], 0, (size_t)(n + 1) * sizeof(int64_t));
+    level[n] = "(other values)";
+    for (int64_t k = 0; k < n; k++) {
+        char text[40];
+
+        snprintf(text, sizeof text, "%g", spike[k]);
+        if (!(level[k] = wmi_arena_strdup(arena, text, err)))
+            return WM_ENOMEM;
+    }
+    for (int64_t i = 0; i < c->n; i++) {
+        int64_t k = 0;
+
+        while (k < n && spike[k] != c->value[i])
+            k++;
+        for (int t = 0; t < 2; t++)
+            rows[t][k] += c->rows[t][i];
+    }
+    *out = (wmi_level_counts){
+        .column = col->name, .raw = j, .n = n + 1, .level = level, .rows = {rows[0], rows[1]}};
+    return WM_OK;
+}
+
 /* ---- all of them ---- */
+
+/* Counts for the checks, at most one of a column. */
+typedef struct kept_counts {
+    wmi_level_counts *levels, *spikes;
+    int64_t n_levels, n_spikes;
+} kept_counts;
 
 static const char *words_for(wmi_aside why)
 {
     return why == WMI_ASIDE_CONSTANT ? "it has one value in all rows"
            : why == WMI_ASIDE_RARE   ? "all but a few of its rows have the same level"
            : why == WMI_ASIDE_SPLIT
-               ? "p and q have no level of it in common, so the answer is about the other columns"
+               ? "p and q have no value of it in common, so the answer is about the other columns"
                : NULL;
 }
 
@@ -338,8 +450,9 @@ static void free_counted(counted *c)
 
 static wm_status describe_columns(wm_study *s, const wm_data *const table[2],
                                   const wm_schema *schema, const wm_study_opts *o,
-                                  wmi_level_counts *counts, int64_t *n_counts, wm_error *err)
+                                  kept_counts *counts, wm_error *err)
 {
+    const wmi_found_columns *found = &s->data.found;
     const int64_t raw = wm_data_dim(table[0]);
     const int64_t rows[2] = {wm_data_count(table[0]), wm_data_count(table[1])};
     counted c = {0};
@@ -351,9 +464,9 @@ static wm_status describe_columns(wm_study *s, const wm_data *const table[2],
         bool levels; /* values are shown, and counted, one by one */
 
         count_column(&c, all, table, o->weights, j);
-        levels = s->data.found.kind[j] == WM_KIND_CATEGORICAL || c.n <= WMI_FEW;
-        col->discrete = s->data.found.kind[j] != WM_KIND_CONTINUOUS;
-        col->aside = words_for(s->data.found.aside[j]);
+        levels = found->kind[j] == WM_KIND_CATEGORICAL || c.n <= WMI_FEW;
+        col->discrete = found->kind[j] != WM_KIND_CONTINUOUS;
+        col->aside = words_for(found->aside[j]);
         col->share = s->contributions && s->info.kl_pq.value > 0
                          ? s->contributions[j] / s->info.kl_pq.value
                          : NAN;
@@ -365,10 +478,14 @@ static wm_status describe_columns(wm_study *s, const wm_data *const table[2],
         else
             st = show_histogram(col, &c, &s->arena, err);
         if (!st && levels && !col->aside)
-            st = keep_counts(&counts[(*n_counts)++], col, &c, schema, j, &s->arena, err);
-        if (!st && s->data.found.aside[j] == WMI_ASIDE_SPLIT)
+            st = keep_counts(&counts->levels[counts->n_levels++], col, &c, schema, j, &s->arena,
+                             err);
+        else if (!st && !col->aside && found->first[j] < found->first[j + 1])
+            st =
+                keep_spikes(&counts->spikes[counts->n_spikes++], found, col, &c, j, &s->arena, err);
+        if (!st && found->aside[j] == WMI_ASIDE_SPLIT)
             wmi_checks_add(&s->checks, "split", 1, 0, WM_CHECK_DOUBT,
-                           "p and q have no level of '%.60s' in common: with it both divergences "
+                           "p and q have no value of '%.60s' in common: with it both divergences "
                            "are infinite. The answer is about the other columns.",
                            col->name);
         if (!st && col->aside)
@@ -384,20 +501,24 @@ wm_status wmi_study_columns(wm_study *s, const wm_data *p, const wm_data *q,
                             const wm_schema *schema, const wm_study_opts *o, wm_error *err)
 {
     const wm_data *const table[2] = {p, q};
-    wmi_level_counts *counts = NULL;
-    int64_t n_counts = 0;
+    const int64_t dim = wm_data_dim(p);
+    kept_counts counts = {0};
     wm_status st;
 
     if ((st = find_contributions(s, p, q, err)) || !q)
         return st;
-    if ((st = wmi_alloc(&s->column, wm_data_dim(p), sizeof *s->column, "columns", err)) ||
-        (st = wmi_alloc(&counts, wm_data_dim(p), sizeof *counts, "columns", err)) ||
-        (st = describe_columns(s, table, schema, o, counts, &n_counts, err)))
+    if ((st = wmi_alloc(&s->column, dim, sizeof *s->column, "columns", err)) ||
+        (st = wmi_alloc(&counts.levels, dim, sizeof *counts.levels, "columns", err)) ||
+        (st = wmi_alloc(&counts.spikes, dim, sizeof *counts.spikes, "columns", err)) ||
+        (st = describe_columns(s, table, schema, o, &counts, err)))
         goto done;
-    wmi_check_levels(&s->checks, n_counts, counts);
-    st = wmi_check_combinations(&s->checks, table, n_counts, counts, err);
+    memcpy(counts.levels + counts.n_levels, counts.spikes,
+           (size_t)counts.n_spikes * sizeof *counts.levels); /* each column has its one place */
+    wmi_check_levels(&s->checks, counts.n_levels + counts.n_spikes, counts.levels);
+    st = wmi_check_combinations(&s->checks, table, counts.n_levels, counts.levels, err);
 done:
-    wmi_free(counts);
+    wmi_free(counts.spikes);
+    wmi_free(counts.levels);
     return st;
 }
 

@@ -220,7 +220,7 @@ static wm_status draw_columns(wm_figure **out, const drawing *d, wm_error *err)
         labels[i] = names[i];
     }
     wmi_free(all);
-    snprintf(title, sizeof title, "What goes when a column is taken from q (%s)", d->unit);
+    snprintf(title, sizeof title, "What goes without a column (%s)", d->unit);
     *out = wm_figure_new("columns", title);
     panel = panel_of(*out, NULL, d->unit, NULL);
     wm_panel_y_ticks(panel, y, labels, shown);

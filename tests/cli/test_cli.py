@@ -50,6 +50,22 @@ class Program(unittest.TestCase):
             self.assertEqual(run(WAYMARK, *name.split(), "--help").stdout, done.stdout)
             self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100, name)
 
+    def test_a_rejected_ratio_is_no_answer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("p.csv", "q.csv")]
+            for path, start in zip(paths, (0, 1000)):  # 60 rows each, nothing between them
+                with open(path, "w") as f:
+                    f.writelines(["x,y\n"] + [f"{start + i * 0.37:.2f},{i * i % 101 + 0.5 * i}\n" for i in range(60)])
+            done = run(WAYMARK, "ratio", *paths, "--threads", "1", "-q", "-o", os.path.join(folder, "run"))
+            self.assertIn("Verdict: reject.", done.stdout)
+            self.assertRegex(done.stdout, r"(?m)^KL\(p, q\): no answer, rejected for the reason below \(the fit says [0-9.e+]+ nats\)$")
+            self.assertNotIn("95 % interval", done.stdout)
+            page = open(os.path.join(folder, "run", "report.html"), encoding="utf-8").read()
+            self.assertIn('<p class="value">no answer</p>', page)
+            strict = run(WAYMARK, "ratio", *paths, "--threads", "1", "--json", "--strict")
+            self.assertEqual(strict.returncode, 3)
+            self.assertEqual(json.loads(strict.stdout)["verdict"], "reject")
+
     def test_unknown_words_get_the_nearest(self):
         done = run(WAYMARK, "versoin")
         self.assertEqual((done.returncode, done.stdout), (2, ""))

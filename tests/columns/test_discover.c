@@ -90,12 +90,40 @@ static void a_category_without_a_common_level_is_left_aside(void **state)
     wmi_found_free(&f);
 }
 
+/* Zeros where the other table has wages tell the two apart as well; a zero in both does not, and
+ * neither do numbers on a continuum. */
+static void values_that_one_table_always_has_are_left_aside(void **state)
+{
+    enum { ROWS = 40, COLUMNS = 3 };
+    double a[ROWS * COLUMNS], b[ROWS * COLUMNS];
+    const int64_t n[2] = {ROWS, ROWS};
+    const double *const x[2] = {a, b};
+    wmi_found_columns f;
+    wm_error err;
+
+    (void)state;
+    for (int i = 0; i < ROWS; i++) {
+        a[i * COLUMNS] = 7.5 + 0.25 * i;
+        b[i * COLUMNS] = 0;
+        a[i * COLUMNS + 1] = i == 0 ? 0 : 7.5 + 0.25 * i;
+        b[i * COLUMNS + 1] = 0;
+        a[i * COLUMNS + 2] = 0.5 * i;
+        b[i * COLUMNS + 2] = 0.5 * i + 0.25;
+    }
+    assert_ok(wmi_discover(&f, COLUMNS, n, x, NULL, &err), err);
+    assert_int_equal(f.aside[0], WMI_ASIDE_SPLIT);
+    assert_int_equal(f.aside[1], WMI_ASIDE_NOT);
+    assert_int_equal(f.aside[2], WMI_ASIDE_NOT);
+    wmi_found_free(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_follow_the_values),
         cmocka_unit_test(values_that_many_rows_share_are_indicated),
         cmocka_unit_test(a_category_without_a_common_level_is_left_aside),
+        cmocka_unit_test(values_that_one_table_always_has_are_left_aside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,7 +254,7 @@ static void missing_values_are_filled(void **state)
     (void)state;
     assert_ok(wm_schema_new(&s, &err), err);
     assert_ok(settle(s, &d, 5, 3, rows, &floats, (int[]){-1, -1, WM_KIND_CATEGORICAL}, &err), err);
-    assert_ok(wmi_kinds_fill(s, "t", d, &filled, &err), err);
+    assert_ok(wmi_kinds_fill(s, "t", &d, 1, &filled, &err), err);
     assert_int_equal(filled, 4);
     assert_near(wm_data_rows(d)[3], 2.5, 1e-15);
     assert_near(wm_data_rows(d)[9], 2.5, 1e-15);
@@ -262,7 +262,7 @@ static void missing_values_are_filled(void **state)
     assert_true(wm_data_rows(d)[11] == 0); /* levels 4 and 9 twice each: the first */
     wm_data_free(d);
     assert_ok(wm_data_new(&d, 2, 3, (double[]){1, NAN, 0, 1, NAN, 1}, &err), err);
-    assert_int_equal(wmi_kinds_fill(s, "t", d, &filled, &err), WM_EINVAL);
+    assert_int_equal(wmi_kinds_fill(s, "t", &d, 1, &filled, &err), WM_EINVAL);
     assert_non_null(strstr(err.text, "t: column 2 has no value at all"));
     wm_data_free(d);
     wm_schema_free(s);

@@ -291,6 +291,33 @@ static void a_stream_is_the_table_in_pieces(void **state)
     wm_schema_free(s);
 }
 
+/* Tables that are read together miss no value in a way that tells them apart. */
+static void tables_are_filled_with_one_mean(void **state)
+{
+    const double x[3] = {1.5, NAN, 2.5}, y[3] = {NAN, 8.25, 7.75};
+    char path[2][1100];
+    const char *paths[2] = {path[0], path[1]};
+    wm_data *d[2];
+    wm_schema *s;
+    wm_read_opts opts;
+    wm_error err;
+
+    (void)state;
+    make_npy("x.npy", 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", x, sizeof x);
+    make_npy("y.npy", 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", y, sizeof y);
+    for (int t = 0; t < 2; t++)
+        snprintf(path[t], sizeof path[t], "%s", scratch(t ? "y.npy" : "x.npy"));
+    wm_read_opts_init(&opts);
+    opts.missing = WM_MISSING_MEAN;
+    assert_ok(wm_schema_new(&s, &err), err);
+    assert_ok(wm_data_read_tables(d, paths, 2, s, &opts, &err), err);
+    assert_near(wm_data_rows(d[0])[1], 5, 1e-15);
+    assert_near(wm_data_rows(d[1])[0], 5, 1e-15);
+    for (int t = 0; t < 2; t++)
+        wm_data_free(d[t]);
+    wm_schema_free(s);
+}
+
 /* Rows of two tables that belong together: what one lacks, both lose. */
 static void pairs_are_dropped_together(void **state)
 {
@@ -523,6 +550,7 @@ int main(void)
         TEST(a_large_gzipped_array),
         TEST(streaming_takes_constant_memory),
         TEST(a_stream_is_the_table_in_pieces),
+        TEST(tables_are_filled_with_one_mean),
         TEST(pairs_are_dropped_together),
         TEST(a_stream_drops_rows),
         TEST(a_stream_knows_its_levels),

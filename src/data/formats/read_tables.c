@@ -1,9 +1,14 @@
 /* read_tables.c - several tables of the same columns, as far as they have them. */
+#include <inttypes.h>
+
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "data/formats/reader.h"
+#include "data/formats/source.h"
+#include "data/table/kinds.h"
 #include "data/table/schema.h"
 #include "data/table/table.h"
+#include "waymark/sink.h"
 
 wm_status wmi_drop_idle(wm_schema *s, const char *label, wm_data **tables, int n, wm_error *err)
 {
@@ -28,18 +33,46 @@ wm_status wmi_drop_idle(wm_schema *s, const char *label, wm_data **tables, int n
     return st;
 }
 
+/* One value for all tables: a mean of its own in each would tell them apart. */
+static wm_status fill_together(wm_data **tables, const char *const *paths, int n,
+                               const wm_schema *schema, const wm_read_opts *opts, wm_error *err)
+{
+    int64_t *filled = NULL;
+    wm_status st = wmi_alloc(&filled, n, sizeof *filled, "tables", err);
+
+    if (!st)
+        st = wmi_kinds_fill(schema, wmi_text_tail(paths[0]), tables, n, filled, err);
+    for (int t = 0; t < n && !st; t++)
+        if (filled[t])
+            wm_say(opts->sink, WM_LOG_WARN,
+                   "%s: %" PRId64 " missing values were filled in with the mean of their column in "
+                   "all tables",
+                   wmi_text_tail(paths[t]), filled[t]);
+    wmi_free(filled);
+    return st;
+}
+
 wm_status wm_data_read_tables(wm_data **out, const char *const *paths, int n, wm_schema *schema,
                               const wm_read_opts *opts, wm_error *err)
 {
     WMI_NEED(err, out && paths && schema);
-    wm_status st = WM_OK;
+    wm_read_opts own;
+    bool fill;
+    wm_status st;
 
     for (int t = 0; t < n; t++)
         out[t] = NULL;
+    if ((st = wmi_read_opts_take(&own, opts, err)))
+        return st;
+    fill = own.missing == WM_MISSING_MEAN && n > 0;
+    if (fill)
+        own.missing = WM_MISSING_KEEP;
     for (int t = 0; t < n && !st; t++)
-        st = wmi_data_read_path(&out[t], paths[t], schema, opts, true, err);
+        st = wmi_data_read_path(&out[t], paths[t], schema, &own, true, err);
     if (!st && n > 0)
         st = wmi_drop_idle(schema, paths[n - 1], out, n, err);
+    if (!st && fill)
+        st = fill_together(out, paths, n, schema, &own, err);
     for (int t = 0; t < n && st; t++) {
         wm_data_free(out[t]);
         out[t] = NULL;

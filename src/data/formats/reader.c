@@ -308,7 +308,7 @@ static wm_status finish(load *l, wm_error *err)
         (!l->src.cursor->kinds_set && (st = wmi_kinds_settle(l->schema, label, l->d, l->src.cursor,
                                                              l->forced, l->first, err))) ||
         (l->opts->missing == WM_MISSING_MEAN &&
-         (st = wmi_kinds_fill(l->schema, label, l->d, &filled, err))))
+         (st = wmi_kinds_fill(l->schema, label, &l->d, 1, &filled, err))))
         return st;
     if (l->whole < l->row)
         wm_say(sink, WM_LOG_WARN,

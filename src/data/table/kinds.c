@@ -218,16 +218,21 @@ bool wmi_kinds_text(const wm_schema *s, char *buf, size_t size)
 
 /* ---- missing values ---- */
 
-/* The most frequent level of a column; counts: (levels). */
-static double most_frequent(const double *x, int64_t n, int64_t dim, int64_t *counts,
+/* The most frequent level of column j in all tables; counts: (levels). */
+static double most_frequent(wm_data *const *tables, int n, int64_t j, int64_t *counts,
                             int64_t levels)
 {
     int64_t best = 0;
 
     memset(counts, 0, (size_t)levels * sizeof *counts);
-    for (int64_t i = 0; i < n; i++)
-        if (!isnan(x[i * dim]))
-            counts[(int64_t)x[i * dim]]++;
+    for (int t = 0; t < n; t++) {
+        const int64_t dim = wm_data_dim(tables[t]);
+        const double *x = wm_data_rows(tables[t]) + j;
+
+        for (int64_t i = 0; i < wm_data_count(tables[t]); i++)
+            if (!isnan(x[i * dim]))
+                counts[(int64_t)x[i * dim]]++;
+    }
     for (int64_t k = 1; k < levels; k++)
         if (counts[k] > counts[best])
             best = k;
@@ -235,55 +240,81 @@ static double most_frequent(const double *x, int64_t n, int64_t dim, int64_t *co
 }
 
 /* Of the values that are there: a running mean, which cannot overflow. */
-static double mean_of(const double *x, int64_t n, int64_t dim)
+static double mean_of(wm_data *const *tables, int n, int64_t j)
 {
     double mean = 0;
     int64_t m = 0;
 
-    for (int64_t i = 0; i < n; i++)
-        if (!isnan(x[i * dim])) {
-            m++;
-            mean += x[i * dim] / (double)m - mean / (double)m;
-        }
+    for (int t = 0; t < n; t++) {
+        const int64_t dim = wm_data_dim(tables[t]);
+        const double *x = wm_data_rows(tables[t]) + j;
+
+        for (int64_t i = 0; i < wm_data_count(tables[t]); i++)
+            if (!isnan(x[i * dim])) {
+                m++;
+                mean += x[i * dim] / (double)m - mean / (double)m;
+            }
+    }
     return mean;
 }
 
-wm_status wmi_kinds_fill(const wm_schema *s, const char *label, wm_data *d, int64_t *filled,
-                         wm_error *err)
+static int64_t count_holes(const wm_data *d, int64_t j)
 {
-    const int64_t n = wm_data_count(d), dim = wm_data_dim(d);
-    int64_t *counts = NULL, most = 0;
+    int64_t holes = 0;
+
+    for (int64_t i = 0; i < wm_data_count(d); i++)
+        holes += isnan(wm_data_rows(d)[i * wm_data_dim(d) + j]) ? 1 : 0;
+    return holes;
+}
+
+static void fill_column(wm_data *d, int64_t j, double value)
+{
+    double *x = wm_data_rows_mut(d) + j;
+
+    for (int64_t i = 0; i < wm_data_count(d); i++)
+        if (isnan(x[i * wm_data_dim(d)]))
+            x[i * wm_data_dim(d)] = value;
+}
+
+wm_status wmi_kinds_fill(const wm_schema *s, const char *label, wm_data *const *tables, int n,
+                         int64_t *filled, wm_error *err)
+{
+    const int64_t dim = wm_data_dim(tables[0]);
+    int64_t *counts = NULL, most = 0, rows = 0;
     char what[96];
     wm_status st;
 
-    *filled = 0;
+    for (int t = 0; t < n; t++) {
+        filled[t] = 0;
+        rows += wm_data_count(tables[t]);
+    }
     for (int64_t j = 0; j < dim; j++)
         most = wm_schema_levels(s, j) > most ? wm_schema_levels(s, j) : most;
     if ((st = wmi_alloc(&counts, most, sizeof *counts, "levels", err)))
         return st;
     for (int64_t j = 0; j < dim && !st; j++) {
-        double *x = wm_data_rows_mut(d) + j, value = 0;
         const wm_kind kind = wm_schema_kind(s, j);
         int64_t holes = 0;
+        double value;
 
-        for (int64_t i = 0; i < n; i++)
-            holes += isnan(x[i * dim]) ? 1 : 0;
+        for (int t = 0; t < n; t++) {
+            const int64_t own = count_holes(tables[t], j);
+
+            filled[t] += own;
+            holes += own;
+        }
         if (!holes)
             continue;
-        if (holes == n) {
+        if (holes == rows) {
             st = wmi_fail(err, WM_EINVAL, "%s: %s has no value at all, so no mean: leave it out",
                           label, wm_schema_describe(s, j, what, sizeof what));
             continue;
         }
-        if (kind == WM_KIND_CATEGORICAL)
-            value = most_frequent(x, n, dim, counts, wm_schema_levels(s, j));
-        else
-            value = mean_of(x, n, dim);
-        if (kind == WM_KIND_INTEGER)
-            value = rint(value);
-        for (int64_t i = 0; i < n; i++)
-            x[i * dim] = isnan(x[i * dim]) ? value : x[i * dim];
-        *filled += holes;
+        value = kind == WM_KIND_CATEGORICAL
+                    ? most_frequent(tables, n, j, counts, wm_schema_levels(s, j))
+                    : mean_of(tables, n, j);
+        for (int t = 0; t < n; t++)
+            fill_column(tables[t], j, kind == WM_KIND_INTEGER ? rint(value) : value);
     }
     wmi_free(counts);
     return st;

@@ -13,10 +13,12 @@ WM_MUST_CHECK wm_status wmi_kinds_settle(wm_schema *s, const char *label, wm_dat
                                          const wmi_cursor *c, const int *forced, bool first,
                                          wm_error *err);
 
-/* Fills missing values: by the mean, rounded in integer columns, or the most frequent level, the
- * first of those in a tie. *filled counts them. WM_EINVAL: a column without a value. */
-WM_MUST_CHECK wm_status wmi_kinds_fill(const wm_schema *s, const char *label, wm_data *d,
-                                       int64_t *filled, wm_error *err);
+/* Fills missing values of n tables of the same columns: by the mean of all of them, rounded in
+ * integer columns, or their most frequent level, the first of those in a tie. filled (n) counts
+ * them. WM_EINVAL: a column without a value in any. */
+WM_MUST_CHECK wm_status wmi_kinds_fill(const wm_schema *s, const char *label,
+                                       wm_data *const *tables, int n, int64_t *filled,
+                                       wm_error *err);
 
 /* "3 continuous, 2 integer columns"; false if all are continuous. */
 bool wmi_kinds_text(const wm_schema *s, char *buf, size_t size);

@@ -166,6 +166,33 @@ static const json_t *truth_of(const wmi_page *p, const char *key)
     return strcmp(key, first) == 0 ? truth : NULL;
 }
 
+/* What a rejected ratio says is no answer, and not shown as one. */
+static bool is_rejected(const wmi_page *p, const char *key)
+{
+    const char *verdict = json_string_value(json_object_get(p->summary, "verdict"));
+
+    return verdict && strcmp(verdict, "reject") == 0 &&
+           (strcmp(key, "mi") == 0 || strncmp(key, "kl_", 3) == 0);
+}
+
+static void put_rejected(const wmi_page *p, const char *key)
+{
+    const json_t *v = json_object_get(p->summary, key);
+    const char *units = json_string_value(json_object_get(p->summary, "units"));
+
+    fputs("<div class=\"estimate\"><h3>", p->out);
+    wmi_html_words(key, p->out);
+    fputs("</h3>\n<p class=\"value\">no answer</p>\n<p>rejected; the fit says ", p->out);
+    if (json_is_number(v)) {
+        wmi_html_real(json_number_value(v), p->out);
+        fputc(' ', p->out);
+        wmi_html_text(units ? units : "nats", p->out);
+    } else {
+        fputs("nothing finite", p->out);
+    }
+    fputs("</p>\n</div>\n", p->out);
+}
+
 static void put_estimate(const wmi_page *p, const char *key)
 {
     const json_t *v = json_object_get(p->summary, key), *se = beside(p, key, "_se"),
@@ -175,6 +202,10 @@ static void put_estimate(const wmi_page *p, const char *key)
     const double value = json_number_value(v), error = wmi_json_real(se);
     const int digits = digits_of(value, error);
 
+    if (is_rejected(p, key)) {
+        put_rejected(p, key);
+        return;
+    }
     fputs("<div class=\"estimate\"><h3>", p->out);
     wmi_html_words(key, p->out);
     fputs("</h3>\n<p class=\"value\">", p->out);

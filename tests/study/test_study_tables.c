@@ -1,0 +1,119 @@
+/* test_study_tables.c - studies of ordinary tables, of numbers and levels: what they say of
+ * columns, products among many columns, values that one table lacks. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "asserts.h"
+#include "base/rng.h"
+#include "waymark/study.h"
+
+enum { MOST_ROWS = 4000, MOST_COLUMNS = 40 };
+
+static double rows_of[2][MOST_ROWS * MOST_COLUMNS];
+
+static void draw_normals(double *out, int64_t n, const char *stream)
+{
+    const wmi_rng rng = wmi_rng_make(1, stream);
+
+    wmi_rng_normal_f64(&rng, 0, n, out);
+}
+
+static wm_study *study_of(int64_t n, int64_t d, const wm_study_opts *o)
+{
+    wm_data *table[2];
+    wm_study *s;
+    wm_error err;
+
+    for (int t = 0; t < 2; t++)
+        assert_ok(wm_data_new(&table[t], n, d, rows_of[t], &err), err);
+    assert_ok(wm_study_run(&s, table[0], table[1], NULL, o, &err), err);
+    for (int t = 0; t < 2; t++)
+        wm_data_free(table[t]);
+    return s;
+}
+
+static int rising(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* N(0.6, 1) against N(0, 1), 0.18 nats; a two-valued number with shares 0.7 and 0.5, 0.082; a
+ * column without news. They are independent, so shares add up: 0.69, 0.31 and 0. The rows are
+ * sorted by the first column, as files are. Standard errors are about a tenth: 500 rows have the
+ * mean log-ratio of the second to 0.42 / sqrt(500) = 0.019 of 0.26 nats, curves fitted to 2,000
+ * rows add as much. What a share was before (the fall of the mean log-ratio, KL both ways together)
+ * would be 1.4 and 0.6. */
+static void independent_columns_share_the_answer(void **state)
+{
+    enum { N = 2000 };
+    const double want[] = {0.69, 0.31, 0};
+    wm_study_opts o;
+    wm_study *s;
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        double *x = rows_of[t];
+
+        draw_normals(x, 3 * N, t ? "q" : "p");
+        for (int i = 0; i < N; i++) {
+            x[3 * i] += t ? 0 : 0.6;
+            x[3 * i + 1] = fabs(x[3 * i + 1]) < (t ? 0.67449 : 1.03643); /* quartile, 0.85 */
+        }
+        qsort(x, N, 3 * sizeof *x, rising);
+    }
+    wm_study_opts_init(&o);
+    s = study_of(N, 3, &o);
+    for (int j = 0; j < 3; j++)
+        assert_near(wm_study_column_at(s, j)->share, want[j], 0.2);
+    wm_study_free(s);
+}
+
+/* A column that is 0 in all of q and in no row of p is left out, and the answer is that of the
+ * other; one that is 0 in a third of q's rows and in none of p makes KL(q, p) infinite. */
+static void zeros_of_one_table_are_found(void **state)
+{
+    enum { N = 1000 };
+    wm_study_opts o;
+    wm_study_info info;
+    const wm_check *c;
+    wm_study *s;
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        double *x = rows_of[t];
+
+        draw_normals(x, 3 * N, t ? "q" : "p");
+        for (int i = 0; i < N; i++) {
+            x[3 * i + 1] = t ? 0 : exp(x[3 * i + 1]);
+            x[3 * i + 2] = t && i % 3 == 0 ? 0 : x[3 * i + 2];
+        }
+    }
+    wm_study_opts_init(&o);
+    s = study_of(N, 3, &o);
+    wm_study_get_info(s, &info);
+    assert_non_null(wm_study_column_at(s, 1)->aside);
+    assert_null(wm_study_column_at(s, 2)->aside);
+    c = wm_checks_find(wm_study_checks(s), "split");
+    assert_non_null(c);
+    assert_non_null(strstr(c->meaning, "'column 2'"));
+    c = wm_checks_find(wm_study_checks(s), "levels");
+    assert_non_null(c);
+    assert_int_equal(c->outcome, WM_CHECK_DOUBT);
+    assert_non_null(strstr(c->meaning, "KL(q, p) is infinite"));
+    assert_non_null(strstr(c->meaning, "334 rows of q have column 3 = 0, none of p"));
+    assert_true(fabs(info.kl_pq.value) < 2); /* log(3/2) = 0.41 as far as it can be told */
+    assert_int_equal(info.verdict, WM_DOUBT);
+    wm_study_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(independent_columns_share_the_answer),
+        cmocka_unit_test(zeros_of_one_table_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
