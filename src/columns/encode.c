@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "columns/bend.h"
 #include "waymark/waymarks.h"
 
 static const double RAREST = 0.05; /* a category's indicator is not scaled up beyond 1 / this */
@@ -131,9 +132,30 @@ static wm_status refuse_constants(int64_t raw, bool two, const double *mean, con
     return WM_OK;
 }
 
-/* Normal scores, learned on both tables one after the other. */
+static double score_by_bend(const void *bend, double value)
+{
+    return wmi_bend_at(bend, value);
+}
+
+/* Maps of the continuous columns that both tables gain by; bend is (raw). */
+static void find_bends(wmi_encoder *e, const int64_t n[2], const double *const x[2], wmi_bend *bend)
+{
+    for (int64_t j = 0; j < e->raw; j++) {
+        const double *const column[] = {x[0] + j, x[1] + j};
+
+        if (e->how[j] != WMI_ENCODE_SCALE || e->kind[j] != WM_KIND_CONTINUOUS ||
+            e->first[j] == e->first[j + 1])
+            continue;
+        bend[j] = wmi_bend_find(n, column, e->raw);
+        if (bend[j].kind != WMI_BEND_NOT)
+            e->how[j] = WMI_ENCODE_RANK;
+    }
+}
+
+/* Normal scores, learned on both tables one after the other; of columns that have one, their bend
+ * (raw). */
 static wm_status fit_ranks(wmi_encoder *e, const int64_t n[2], const double *const x[2],
-                           wm_error *err)
+                           const wmi_bend *bend, wm_error *err)
 {
     const int64_t rows = n[0] + (x[1] ? n[1] : 0);
     int64_t count = 0;
@@ -153,6 +175,9 @@ static wm_status fit_ranks(wmi_encoder *e, const int64_t n[2], const double *con
                 if (e->ranked[j] >= 0)
                     all[((t ? n[0] : 0) + i) * count + e->ranked[j]] = x[t][i * e->raw + j];
     st = wmi_rank_fit(&e->rank, rows, count, all, WMI_RANK_KNOTS, NULL, err);
+    for (int64_t j = 0; j < e->raw && !st; j++)
+        if (bend[j].kind != WMI_BEND_NOT)
+            wmi_rank_rescore(e->rank, e->ranked[j], score_by_bend, &bend[j]);
     wmi_free(all);
     return st;
 }
@@ -264,10 +289,12 @@ wm_status wmi_encoder_fit(wmi_encoder *e, int64_t raw, const int64_t n[2], const
     double *mean = NULL, *var = NULL, *value = NULL;
     int64_t *levels = NULL;
     wmi_encode_opts o = *opts;
+    wmi_bend *bend = NULL;
     wm_status st;
 
     *e = (wmi_encoder){0};
-    if ((st = wmi_alloc(&levels, raw, sizeof *levels, "levels", err)) ||
+    if ((st = wmi_alloc(&bend, raw, sizeof *bend, "columns", err)) ||
+        (st = wmi_alloc(&levels, raw, sizeof *levels, "levels", err)) ||
         (st = wmi_alloc(&value, raw * (WMI_FEW + 1), sizeof *value, "levels", err)) ||
         (st = wmi_alloc(&mean, 2 * raw, sizeof *mean, "moments", err)) ||
         (st = wmi_alloc(&var, 2 * raw, sizeof *var, "moments", err)))
@@ -283,12 +310,16 @@ wm_status wmi_encoder_fit(wmi_encoder *e, int64_t raw, const int64_t n[2], const
             e->level[f] = value[j * (WMI_FEW + 1) + f - e->first[j]];
     for (int t = 0; t < 2 && x[t]; t++)
         column_moments(n[t], raw, x[t], mean + t * raw, var + t * raw);
-    if ((!opts->found && (st = refuse_constants(raw, x[1] != NULL, mean, var, opts, err))) ||
-        (st = fit_ranks(e, n, x, err)))
+    if (!opts->found && (st = refuse_constants(raw, x[1] != NULL, mean, var, opts, err)))
+        goto done;
+    if (opts->bend && opts->standardize && x[1])
+        find_bends(e, n, x, bend);
+    if ((st = fit_ranks(e, n, x, bend, err)))
         goto done;
     for (int64_t j = 0; j < raw; j++)
         fit_column(e, j, n, x, mean, var, opts->standardize);
 done:
+    wmi_free(bend);
     wmi_free(var);
     wmi_free(mean);
     wmi_free(value);

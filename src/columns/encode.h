@@ -17,7 +17,7 @@
 
 typedef enum wmi_encoding {
     WMI_ENCODE_SCALE,  /* (x - shift) / scale, and indicators of all but two of a few values */
-    WMI_ENCODE_RANK,   /* normal score of the rank */
+    WMI_ENCODE_RANK,   /* normal score of the rank, or another monotone map by knots (bend.h) */
     WMI_ENCODE_LEVELS, /* an indicator for every level but one */
 } wmi_encoding;
 
@@ -40,6 +40,7 @@ typedef struct wmi_encode_opts {
     const wmi_found_columns *found; /* what to make of the columns, instead of kind; or NULL */
     bool standardize;               /* else numbers stay as they are */
     bool by_rank;                   /* continuous columns become normal by rank */
+    bool bend;                      /* else those with long tails may be bent (bend.h) */
     const char *const *label;       /* (raw) what messages call a column, or NULL: its number */
 } wmi_encode_opts;
 

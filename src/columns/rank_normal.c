@@ -63,6 +63,18 @@ static int64_t knot_place(int64_t k, int64_t knots, int64_t distinct)
                             (double)(knots - 1 - 2 * ends));
 }
 
+/* The last of `used` knots is repeated to the end. */
+static void repeat_last(wmi_rank *r, int64_t c, int64_t used)
+{
+    double *value = r->values + c * r->knots, *score = r->scores + c * r->knots;
+
+    r->used[c] = used;
+    for (int64_t k = used; k < r->knots; k++) {
+        value[k] = value[used - 1];
+        score[k] = score[used - 1];
+    }
+}
+
 /* Sorted values of column c into knots; exact scores of its rows into scores. */
 static void fit_column(wmi_rank *r, int64_t c, int64_t n, place *sorted, double *scores)
 {
@@ -84,11 +96,7 @@ static void fit_column(wmi_rank *r, int64_t c, int64_t n, place *sorted, double 
         for (int64_t j = i; scores && j < end; j++)
             scores[sorted[j].row * r->dim + c] = z;
     }
-    r->used[c] = k;
-    for (; k < r->knots; k++) {
-        value[k] = value[r->used[c] - 1];
-        score[k] = score[r->used[c] - 1];
-    }
+    repeat_last(r, c, k);
 }
 
 static wm_status make(wmi_rank **out, int64_t dim, int64_t knots, wm_error *err)
@@ -184,6 +192,23 @@ void wmi_rank_free(wmi_rank *r)
     wmi_free(r->scores);
     wmi_free(r->used);
     wmi_free(r);
+}
+
+void wmi_rank_rescore(wmi_rank *r, int64_t c, double (*score)(const void *ctx, double value),
+                      const void *ctx)
+{
+    double *value = r->values + c * r->knots, *to = r->scores + c * r->knots;
+    int64_t kept = 0;
+
+    for (int64_t k = 0; k < r->used[c]; k++) {
+        const double z = score(ctx, value[k]);
+
+        if (kept && !(z > to[kept - 1]))
+            continue;
+        value[kept] = value[k];
+        to[kept++] = z;
+    }
+    repeat_last(r, c, kept);
 }
 
 /* ---- applying ---- */

@@ -25,6 +25,11 @@ WM_MUST_CHECK wm_status wmi_rank_fit(wmi_rank **out, int64_t n, int64_t dim, con
                                      int64_t max_knots, double *scores, wm_error *err);
 void wmi_rank_free(wmi_rank *r);
 
+/* Other scores for the knots of column c: those that `score` gives to their values, which must rise
+ * with them. Knots at which rounding keeps it from rising are left out. */
+void wmi_rank_rescore(wmi_rank *r, int64_t c, double (*score)(const void *ctx, double value),
+                      const void *ctx);
+
 /* x (n, dim) to out (n, dim), which may be x itself: linear between knots. Beyond the last knot the
  * score goes on with the slope of the outermost eight, at most 2 further: a new extreme stays an
  * extreme, and a network is not asked about points ever so far from what it saw. Never falling in

@@ -132,6 +132,7 @@ static wm_status fit_encoder(wmi_study_data *data, const wm_data *const table[2]
             goto done;
         e.found = &data->found;
         e.by_rank = e.by_rank || data->found.mixed; /* numbers of ordinary tables are skewed */
+        e.bend = true;
     }
     if ((st = wmi_encoder_fit(&data->encoder, raw, n, x, &e, err)))
         goto done;
