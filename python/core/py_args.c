@@ -90,6 +90,24 @@ static int take_text(const char **out, const py_option *o, PyObject *value)
     return *out ? 0 : -1;
 }
 
+/* The library's negative numbers mean "not set", which is None in Python. */
+static int take_number(const py_option *o, PyObject *value, void *at)
+{
+    double number;
+
+    if (o->kind == 'r')
+        number = *(double *)at = PyFloat_AsDouble(value);
+    else
+        number = (double)(*(int64_t *)at = PyLong_AsLongLong(value));
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))
+        PyErr_Format(PyExc_TypeError, "%s=%R: a %s is needed", o->name, value,
+                     o->kind == 'r' ? "number" : "whole number");
+    else if (!PyErr_Occurred() && !(number >= 0))
+        PyErr_Format(PyExc_ValueError, "%s=%R: a number that is not negative is needed", o->name,
+                     value);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 static int take_one(const py_option *o, PyObject *value, void *at)
 {
     const char *text;
@@ -97,13 +115,10 @@ static int take_one(const py_option *o, PyObject *value, void *at)
 
     switch (o->kind) {
     case 'i':
-        *(int64_t *)at = PyLong_AsLongLong(value);
-        break;
+    case 'r':
+        return take_number(o, value, at);
     case 'u':
         *(uint64_t *)at = PyLong_AsUnsignedLongLong(value);
-        break;
-    case 'r':
-        *(double *)at = PyFloat_AsDouble(value);
         break;
     case 'f':
         if ((yes = PyObject_IsTrue(value)) >= 0)

@@ -7,180 +7,29 @@ categorical; text is read by the library itself, so that dates, yes and no, deci
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import errno
 import json
 import os
+import re
 import tempfile
 import warnings
-from typing import Any
+from typing import Any, Iterator
 
 import numpy as np
 
+from ._columns import Column, columns_of, is_path, is_whole
 from ._core import core
 from ._errors import DataWarning
 
 Schema = list[dict[str, Any]]
-
-# What stands for a missing value in text, as in files.
-MARKS = frozenset(("", "NA", "N/A", "nan", "NaN", "NAN", "-nan", "null", "NULL", "None", "?"))
-PLAIN = (str, bytes, int, float, bool, np.generic)
+Weights = list[np.ndarray | None]
 
 
 def schema_text(schema: Schema | None) -> str | None:
     """As the library reads it."""
     return None if schema is None else json.dumps({"columns": schema})
-
-
-# ---- what is given ----
-
-
-def is_path(x: Any) -> bool:
-    return isinstance(x, (str, os.PathLike))
-
-
-def is_frame(x: Any) -> bool:
-    """pandas, polars, pyarrow, or anything else that has named columns."""
-    return not isinstance(x, np.ndarray) and (
-        hasattr(x, "__dataframe__") or hasattr(x, "__arrow_c_stream__")
-        or (hasattr(x, "columns") and hasattr(x, "__getitem__")))
-
-
-def frame_names(x: Any) -> list[str]:
-    names = x.column_names if hasattr(x, "column_names") else x.columns
-    return [str(n) for n in names]
-
-
-def frame_column(x: Any, j: int) -> Any:
-    if hasattr(x, "iloc"):
-        return x.iloc[:, j]
-    if hasattr(x, "column_names"):
-        return x.column(j)
-    return x[x.columns[j]]
-
-
-def as_matrix(x: Any, what: str, one_column: bool) -> np.ndarray:
-    """An array with two axes; its values are looked at by others."""
-    if hasattr(x, "toarray") and not isinstance(x, np.ndarray):
-        raise TypeError(f"{what}: sparse input is not supported: a dense array is needed (toarray())")
-    if np.ma.isMaskedArray(x):  # what is masked is missing; asarray() would bring it back
-        x = x.filled(np.nan) if x.dtype.kind == "f" else x.astype(object).filled(None) if np.ma.is_masked(x) else x.data
-    a = np.asarray(x)
-    if a.ndim == 1 and one_column:
-        a = a.reshape(-1, 1)
-    if a.ndim != 2:
-        raise ValueError(
-            f"{what}: Expected 2D array, got {a.ndim}D array instead. Reshape your data: rows are samples, "
-            "columns are features; x.reshape(-1, 1) is a single column")
-    if np.iscomplexobj(a):
-        raise ValueError(f"{what}: Complex data not supported")
-    if a.shape[0] < 1:
-        raise ValueError(f"{what}: Found array with 0 sample(s) (shape={a.shape}) while a minimum of 1 is required.")
-    if a.shape[1] < 1:
-        raise ValueError(
-            f"{what}: Found array with 0 feature(s) (shape={a.shape}) while a minimum of 1 is required.")
-    return a
-
-
-# ---- columns of numbers ----
-
-
-def is_whole(x: np.ndarray) -> bool:
-    """The rule for arrays of floats: every value whole, and at least one comes twice."""
-    head = x[:64]
-    head = head[~np.isnan(head)]
-    if head.size and not np.array_equal(head, np.floor(head)):
-        return False
-    x = x[~np.isnan(x)]
-    return bool(x.size and np.array_equal(x, np.floor(x)) and np.unique(x).size < x.size)
-
-
-def is_number(x: np.ndarray) -> bool:
-    return x.dtype.kind in "fiub"
-
-
-def to_days(x: np.ndarray) -> np.ndarray:
-    out = x.astype("M8[us]" if x.dtype.kind == "M" else "m8[us]").astype(np.int64) / 86400e6
-    return np.where(np.isnat(x), np.nan, out)
-
-
-class Column:
-    """A column before its levels are numbered: numbers, codes with levels, or texts."""
-
-    def __init__(self, name: str | None, kind: str, values: Any, levels: list[str] | None = None):
-        self.name, self.kind, self.values, self.levels = name, kind, values, levels
-        self.entry: dict[str, Any] = {}  # how text is written, as the reader found it
-
-
-def check_plain(value: Any, what: str) -> None:
-    if isinstance(value, PLAIN) or hasattr(value, "isoformat") or type(value).__name__ == "Decimal":
-        return
-    raise TypeError(f"{what}: argument must be a string or a number, not {type(value).__name__!r}")
-
-
-def is_missing(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.strip() in MARKS
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (float, np.floating)) and value != value
-
-
-def object_column(name: str | None, values: Any, what: str) -> Column:
-    """Objects: numbers where all are, else texts."""
-    values = list(values)
-    missing = [is_missing(v) for v in values]
-    held = [v for v, m in zip(values, missing) if not m]
-    for v in held:
-        check_plain(v, what)
-    if held and all(isinstance(v, (bool, np.bool_)) for v in held):
-        codes = [np.nan if m else float(v) for v, m in zip(values, missing)]
-        return Column(name, "categorical", np.array(codes), ["False", "True"])
-    if all(isinstance(v, (int, float, np.number)) for v in held):
-        x = np.array([np.nan if m else float(v) for v, m in zip(values, missing)])
-        return Column(name, "integer" if is_whole(x) else "continuous", x)
-    texts = [None if m else v.isoformat() if hasattr(v, "isoformat") else
-             v.decode() if isinstance(v, bytes) else str(v) for v, m in zip(values, missing)]
-    return Column(name, "text", texts)
-
-
-def array_column(name: str | None, x: np.ndarray, what: str) -> Column:
-    if x.dtype.kind == "b":
-        return Column(name, "categorical", x.astype(np.float64), ["False", "True"] if name else ["0", "1"])
-    if x.dtype.kind in "iu":
-        return Column(name, "integer", x.astype(np.float64))
-    if x.dtype.kind == "f":
-        x = x.astype(np.float64, copy=False)
-        return Column(name, "integer" if is_whole(x) else "continuous", x)
-    if x.dtype.kind in "Mm":
-        return Column(name, "continuous", to_days(x))
-    if x.dtype.kind == "c":
-        raise ValueError(f"{what}: Complex data not supported")
-    return object_column(name, x.tolist(), what)
-
-
-def series_column(name: str, s: Any, what: str) -> Column:
-    """A column of a DataFrame."""
-    dtype = str(s.dtype if hasattr(s, "dtype") else getattr(s, "type", ""))
-    if hasattr(s, "cat") and dtype == "category":  # pandas
-        codes = np.asarray(s.cat.codes, dtype=np.float64)
-        return Column(name, "categorical", np.where(codes < 0, np.nan, codes),
-                      [str(c) for c in s.cat.categories])
-    if dtype.startswith(("Categorical", "Enum")) and hasattr(s, "to_list"):  # polars
-        texts = s.to_list()
-        levels = sorted({t for t in texts if t is not None})
-        at = {t: float(i) for i, t in enumerate(levels)}
-        return Column(name, "categorical", np.array([at.get(t, np.nan) for t in texts]), levels)
-    if dtype in ("boolean", "Boolean", "bool") and hasattr(s, "to_list"):
-        return object_column(name, s.to_list(), what)
-    if hasattr(s, "isna") and dtype[:1] in "IUF" and hasattr(s, "to_numpy"):  # pandas' nullable numbers
-        x = s.to_numpy(dtype=np.float64, na_value=np.nan)
-        return Column(name, "integer" if dtype[0] in "IU" or is_whole(x) else "continuous", x)
-    if dtype.startswith("datetime64[") and "," in dtype:  # with a time zone
-        s = s.dt.tz_convert("UTC").dt.tz_localize(None)
-    x = s.to_numpy() if hasattr(s, "to_numpy") else np.asarray(s)
-    if dtype.startswith(("Int", "UInt", "int", "uint")) and x.dtype.kind == "f":  # nulls made it floats
-        return Column(name, "integer", np.array(x, dtype=np.float64))
-    return array_column(name, np.asarray(x), what)
 
 
 # ---- text, by the library's own reader ----
@@ -239,20 +88,6 @@ def named(message: str, columns: list[Column], paths: tuple[str, ...]) -> str:
 
 
 # ---- tables ----
-
-
-def columns_of(x: Any, what: str, one_column: bool) -> list[Column]:
-    if is_frame(x):
-        names = frame_names(x)
-        if len(x) < 1:
-            raise ValueError(f"{what}: Found array with 0 sample(s) while a minimum of 1 is required.")
-        if not names:
-            raise ValueError(f"{what}: Found array with 0 feature(s) while a minimum of 1 is required.")
-        return [series_column(n, frame_column(x, j), f"{what}, column '{n}'") for j, n in enumerate(names)]
-    a = as_matrix(x, what, one_column)
-    if a.dtype.names or a.dtype.kind in "V":
-        raise TypeError(f"{what}: structured arrays are not supported: give a DataFrame")
-    return [array_column(None, a[:, j], f"{what}, column {j}") for j in range(a.shape[1])]
 
 
 def match_columns(sides: list[list[Column]], what: tuple[str, ...]) -> list[list[Column]]:
@@ -365,8 +200,9 @@ def treat_missing(x: np.ndarray, schema: Schema, missing: str, what: str) -> np.
     return x
 
 
-def drop_missing(tables: list[np.ndarray], together: bool, what: tuple[str, ...]) -> list[np.ndarray]:
-    """Rows with a missing value left out of each table, or, of pairs, out of both."""
+def drop_missing(tables: list[np.ndarray], together: bool, what: tuple[str, ...],
+                 weights: Weights | None = None) -> list[np.ndarray]:
+    """Rows with a missing value left out of each table, or, of pairs, out of both; and out of the weights of rows."""
     keep = [~np.isnan(t).any(axis=1) for t in tables]
     if together:
         keep = [np.logical_and.reduce(keep)] * len(tables)
@@ -378,21 +214,47 @@ def drop_missing(tables: list[np.ndarray], together: bool, what: tuple[str, ...]
                           DataWarning, stacklevel=5)
             if together:
                 break
+    for i, w in enumerate(weights or []):
+        if w is not None and len(w) != len(keep[i]):
+            raise ValueError(f"weights: {len(w)} for {len(keep[i])} rows of {what[i]}")
+        if weights and w is not None:
+            weights[i] = w[keep[i]]
     return [t if k.all() else np.ascontiguousarray(t[k]) for t, k in zip(tables, keep)]
 
 
 # ---- the two ways in ----
 
 
+def check_paths(given: tuple[Any, ...], what: tuple[str, ...]) -> None:
+    """Files are read together, so that a column is of one kind in both."""
+    named = [w for x, w in zip(given, what) if is_path(x)]
+    if named and len(named) < len(given):
+        raise ValueError(f"{named[0]} is the name of a file and the other table is not: give both as files or both as tables")
+
+
+@contextlib.contextmanager
+def opened(*paths: str) -> Iterator[None]:
+    """A file that is not there is Python's own exception."""
+    try:
+        yield
+    except OSError as e:
+        for path in paths:
+            if not os.path.exists(path):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from e
+        raise
+
+
 def read_files(paths: tuple[str, ...], missing: str, watch: Any) -> tuple[list[np.ndarray], Schema]:
-    parts, text = core.read(paths, {"missing": missing}, watch)
+    with opened(*paths):
+        parts, text = core.read(paths, {"missing": missing}, watch)
     return [table_of(p) for p in parts], json.loads(text)["columns"]
 
 
 def take_tables(given: tuple[Any, ...], what: tuple[str, ...], missing: str = "refuse", watch: Any = None,
-                one_column: bool = True) -> tuple[list[np.ndarray], Schema]:
-    """Tables with columns in common, and their schema."""
+                one_column: bool = True, weights: Weights | None = None) -> tuple[list[np.ndarray], Schema]:
+    """Tables with columns in common, and their schema. weights lose the rows that the tables lose."""
     check_missing(missing)
+    check_paths(given, what)
     if all(is_path(x) for x in given):
         return read_files(tuple(os.fspath(x) for x in given), missing, watch)
     tables = [t for t in map(plain_table, given) if t is not None]
@@ -408,7 +270,7 @@ def take_tables(given: tuple[Any, ...], what: tuple[str, ...], missing: str = "r
     for t, w in zip(tables, what):
         refuse_infinite(t, schema, w)
     if missing == "drop":
-        tables = drop_missing(tables, False, what)
+        tables = drop_missing(tables, False, what, weights)
     return [treat_missing(t, schema, missing, w) for t, w in zip(tables, what)], schema
 
 
@@ -430,6 +292,7 @@ def take_pairs(u: Any, v: Any, missing: str = "refuse", watch: Any = None) -> tu
     """Two tables whose rows are pairs, each with its schema."""
     check_missing(missing)
     what = ("u", "v")
+    check_paths((u, v), what)
     taken = [take_one(x, w, missing, watch) for x, w in zip((u, v), what)]
     tables, schemas = [t for t, _ in taken], [s for _, s in taken]
     if len(tables[0]) != len(tables[1]):
@@ -446,13 +309,32 @@ def take_known(x: Any, schema: Schema, what: str = "x", missing: str = "refuse",
     """New rows for a model: columns by name, or place; levels that it does not know are -1. With missing='drop' rows
     with a missing value stay, as NaN. look: for values that are not finite, see check_known()."""
     if is_path(x):
-        return table_of(core.read_known(os.fspath(x), schema_text(schema), watch))
-    table = plain_table(x)
-    if table is None:
+        path = os.fspath(x)
+        with opened(path):
+            table = table_of(core.read_known(path, schema_text(schema), watch))
+        say_unknown(table, schema, path)
+        return table
+    given = plain_table(x)
+    if given is None:
         columns = columns_of(x, what, one_column)
-        table = stack_known(by_name(columns, schema, what, owner), schema, watch, what)
-    check_width(table.shape[1], schema, owner)
-    return check_known(table, schema, what, missing) if look else table
+        given = stack_known(by_name(columns, schema, what, owner), schema, watch, what)
+    check_width(given.shape[1], schema, owner)
+    say_unknown(given, schema, what)
+    return check_known(given, schema, what, missing) if look else given
+
+
+def say_unknown(table: np.ndarray, schema: Schema, what: str) -> None:
+    """Levels that the model has not seen, which it takes for average ones; numbers that are no level at all are refused."""
+    for j, s in enumerate(schema):
+        if s["kind"] != "categorical":
+            continue
+        code, name = table[:, j], s.get("name", j)
+        if not np.array_equal(code, np.floor(code), equal_nan=True):
+            raise ValueError(f"{what}, column {name!r}: categories are given by number in an array: 0 to {len(s['levels']) - 1}")
+        unknown = int((code < 0).sum())
+        if unknown:
+            warnings.warn(f"{what}, column {name!r}: {unknown} of {len(code)} rows have a level that the model does not know, "
+                          "and count as average ones", DataWarning, stacklevel=4)
 
 
 def check_known(table: np.ndarray, schema: Schema, what: str, missing: str) -> np.ndarray:
@@ -498,22 +380,27 @@ def known_levels(c: Column, levels: list[str]) -> np.ndarray:
     if c.kind == "text":
         folded = {t.lower(): i for t, i in at.items()}
         return np.array([np.nan if v is None else at.get(v, folded.get(v.lower(), -1.0)) for v in c.values])
+    if c.name is None:
+        return np.asarray(c.values)  # an array of numbers has the numbers of levels, whatever its type
     texts = [format(v, "g") for v in np.asarray(c.values).tolist()]
     return np.array([np.nan if t == "nan" else at.get(t, -1.0) for t in texts])
 
 
 def known_text(c: Column, entry: dict[str, Any], watch: Any, what: str) -> np.ndarray:
     """Dates and dressed numbers, as they were written in the first table."""
-    held = [v for v in c.values if v is not None]
+    rows = [i for i, v in enumerate(c.values) if v is not None]
     out = np.full(len(c.values), np.nan)
-    if not held:
+    if not rows:
         return out
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "x.csv")
-        write_texts(path, [Column("x", "text", held)], ["x"])
+        write_texts(path, [Column("x", "text", [c.values[i] for i in rows])], ["x"])
         try:
-            rows = table_of(core.read_known(path, schema_text([{**entry, "name": "x"}]), watch))
+            read = table_of(core.read_known(path, schema_text([{**entry, "name": "x"}]), watch))
         except ValueError as e:
-            raise ValueError(str(e).replace(path, what).replace("'x'", f"'{c.name}'")) from None
-    out[[v is not None for v in c.values]] = rows[:, 0]
+            found = re.fullmatch(re.escape(path) + r":(\d+): column 1 \('x'\): (.*)", str(e))
+            if not found:
+                raise ValueError(str(e).replace(path, what)) from None
+            raise ValueError(f"{what}: row {rows[int(found[1]) - 2]}, {c.name or 'a column'}: {found[2]}") from None
+    out[rows] = read[:, 0]
     return out

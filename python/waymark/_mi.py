@@ -70,4 +70,5 @@ class MutualInformation(StudyEstimator):
 
     def score(self, u: Any, v: Any) -> float:
         """Mean log-ratio of pairs that the fit has not seen: their mutual information by this model, in nats."""
-        return float(self.log_ratio(u, v).mean())
+        log_r = self.log_ratio(u, v)
+        return float(log_r[~np.isnan(log_r)].mean())  # missing="drop"

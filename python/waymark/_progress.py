@@ -49,12 +49,14 @@ class Watch:
     """
 
     def __init__(self, verbose: bool | Callable[[dict[str, Any]], Any] | None):
+        if verbose is not None and not isinstance(verbose, (bool, int)) and not callable(verbose):
+            raise TypeError(f"verbose={verbose!r}: None, True, False or a function is needed")
         self._callback = verbose if callable(verbose) else None
         self._shown = 0
         notebook = "ipykernel" in sys.modules
-        self._draw = verbose is True or (
-            verbose is None and (notebook or bool(getattr(sys.stderr, "isatty", bool)())))
-        self._patience = 0.0 if verbose is True else 1.0
+        self._draw = self._callback is None and bool(
+            verbose if verbose is not None else notebook or getattr(sys.stderr, "isatty", bool)())
+        self._patience = 1.0 if verbose is None else 0.0
 
     def __call__(self, event: str, *values: Any) -> None:
         if event == "log":

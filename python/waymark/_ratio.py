@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
 from ._base import Estimator, core, joint_settings, seed_of, threads_of
-from ._frames import check_known, is_path, schema_text, take_known, take_tables
+from ._columns import is_path
+from ._frames import check_known, schema_text, take_known, take_tables
 from ._load import model_schema
 from ._results import Result
 
@@ -16,6 +17,8 @@ from ._results import Result
 def model_list(model: str | list[str] | tuple[str, ...]) -> list[str]:
     if model == "auto":
         return []
+    if not isinstance(model, (str, list, tuple)):
+        raise TypeError(f"model={model!r}: a text as 'quadratic+mlp' is needed, or a list of them")
     return [model] if isinstance(model, str) else list(model)
 
 
@@ -27,17 +30,16 @@ class StudyEstimator(Estimator):
     def _open(self, path: str) -> None:
         self._model = core.ratio_load(path)
 
-    def _study(self, p: np.ndarray, q: np.ndarray | None, watch: Any, weights: tuple[Any, Any] = (None, None),
+    def _study(self, p: np.ndarray, q: np.ndarray | None, watch: Any, weights: Sequence[Any] = (None, None),
                **more: Any) -> dict[str, Any]:
         settings = joint_settings(
             bridges=None if self.bridges == "auto" else self.bridges,
             spacing=None if self.spacing == "auto" else self.spacing, objective=self.objective,
             folds=self.folds, ensemble=self.ensemble, iterations=self.iterations, seed=seed_of(self.random_state),
             time_limit=self.time_limit, checkpoint=self.checkpoint, **more)
-        held = [None if w is None else np.ascontiguousarray(w, dtype=np.float64) for w in weights]
         try:
-            self._model = core.study(p, q, schema_text(self.schema_), model_list(self.model), settings, held[0],
-                                     held[1], watch, threads_of(self.n_jobs))
+            self._model = core.study(p, q, schema_text(self.schema_), model_list(self.model), settings, *weights,
+                                     watch, threads_of(self.n_jobs))
         finally:
             watch.close()
         return core.study_info(self._model)
@@ -101,9 +103,10 @@ class DensityRatio(StudyEstimator):
     def fit(self, p: Any, q: Any, p_weight: Any = None, q_weight: Any = None) -> DensityRatio:
         """From a sample of p, the numerator, and one of q: arrays, DataFrames, or names of files."""
         watch = self._watch()
-        tables, schema = take_tables((p, q), ("p", "q"), self.missing, watch)
+        weights = [None if w is None else np.ascontiguousarray(w, dtype=np.float64) for w in (p_weight, q_weight)]
+        tables, schema = take_tables((p, q), ("p", "q"), self.missing, watch, weights=weights)
         self._note_columns(schema)
-        info = self._study(tables[0], tables[1], watch, (p_weight, q_weight))
+        info = self._study(tables[0], tables[1], watch, weights)
         self.log_ratios_p_, self.log_ratios_q_ = self._held_out(0), self._held_out(1)
         self.result_ = Result("ratio", info, self.get_params(), self._figures())
         self._give_verdict(self.on_doubt, self.on_reject)
@@ -126,17 +129,20 @@ class DensityRatio(StudyEstimator):
         """Importance weights of rows of q, with which they speak for p.
 
         tail: "keep", "clip" (at clip_quantile, 0.99) or "pareto" (smoothed, PSIS); scale: "mean" (of 1), "sum" (of 1) or
-        "ratio" (none); alpha: relative weights r / (alpha r + 1 - alpha), which stay below 1 / alpha.
+        "ratio" (none); alpha: relative weights r / (alpha r + 1 - alpha), which stay below 1 / alpha. Rows with a missing
+        value, with missing="drop", have the weight NaN.
         """
         log_r = self.log_ratio(x)
-        out = np.empty_like(log_r)
-        self.weights_info_ = core.weights(log_r, out, joint_settings(
+        held = ~np.isnan(log_r)
+        some, out = np.empty(int(held.sum())), np.full(len(log_r), np.nan)
+        self.weights_info_ = core.weights(log_r[held], some, joint_settings(
             tail=tail, scale=scale, alpha=alpha, clip_quantile=clip_quantile))
+        out[held] = some
         return out
 
     def score(self, p: Any, q: Any) -> float:
         """Donsker and Varadhan's lower bound of KL(p, q) on samples that the fit has not seen; more is better."""
-        a, b = self.log_ratio(p), self.log_ratio(q)
+        a, b = [x[~np.isnan(x)] for x in (self.log_ratio(p), self.log_ratio(q))]  # missing="drop"
         top = b.max()
         return float(a.mean() - (top + np.log(np.exp(b - top).mean())))
 

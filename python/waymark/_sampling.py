@@ -77,10 +77,14 @@ def sample(log_density: Callable[[np.ndarray], Any], start: Any, *, draws: int =
     dim = points.shape[1]
 
     def evaluate(x: memoryview, log_f: memoryview, grad: memoryview | None, n: int) -> None:
-        values, gradients = log_density(np.frombuffer(x, dtype=np.float64).reshape(n, dim))
-        np.frombuffer(log_f, dtype=np.float64)[:] = values
-        if grad is not None:
-            np.frombuffer(grad, dtype=np.float64).reshape(n, dim)[:] = gradients
+        answer = log_density(np.frombuffer(x, dtype=np.float64).reshape(n, dim))
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            raise TypeError("log_density: two arrays are to be returned, log-densities and gradients")
+        for got, shape, into, what in ((answer[0], (n,), log_f, "log-densities"), (answer[1], (n, dim), grad, "gradients")):
+            if np.shape(got) != shape:
+                raise ValueError(f"log_density: {what} have shape {np.shape(got)}, and {n} points of {dim} columns need {shape}")
+            if into is not None:
+                np.frombuffer(into, dtype=np.float64).reshape(shape)[:] = got
 
     watch = Watch(verbose)
     out = core.sample(evaluate, points, {"draws": draws, "warmup": warmup, "kernel": kernel,

@@ -65,15 +65,17 @@ class Data(unittest.TestCase):
                 (p + 1j, ValueError, "Complex data not supported"),
                 (np.zeros(3, dtype=[("a", float)]).reshape(-1, 1), TypeError, "structured"),
                 (lists, TypeError, "column 2: argument must be a string or a number, not 'list'"),
-                ("no such file.csv", ValueError, "2D"),
+                ("no such file.csv", ValueError, "p is the name of a file and the other table is not"),
                 (p[:2], ValueError, ""),
         ):
             with self.subTest(words), self.assertRaisesRegex(error, words):
                 fit(wrong, q)
 
     def test_files_that_are_not_there(self):
-        with self.assertRaisesRegex(OSError, "nowhere.csv"):
+        with self.assertRaisesRegex(FileNotFoundError, "nowhere.csv"):
             fit("nowhere.csv", "nowhere.csv")
+        with self.assertRaisesRegex(FileNotFoundError, "nowhere.csv"):
+            self.base.log_ratio("nowhere.csv")
         with self.assertRaises(OSError):
             waymark.load("nowhere.safetensors")
 
@@ -93,6 +95,10 @@ class Data(unittest.TestCase):
         self.assertEqual(r.result_.n_p, 199)
         log_r = r.log_ratio(hole)  # rows stay where they are
         self.assertTrue(np.isnan(log_r[7]) and np.isfinite(np.delete(log_r, 7)).all())
+        w = r.weights(hole)
+        self.assertTrue(np.isnan(w[7]))
+        self.assertAlmostEqual(np.nanmean(w), 1)
+        self.assertEqual(r.score(hole, self.q), r.score(np.delete(hole, 7, axis=0), self.q))
         self.assertEqual(fit(hole, self.q, missing="mean").result_.n_p, 200)
         with self.assertRaisesRegex(ValueError, "there are refuse, drop, mean"):
             fit(hole, self.q, missing="guess")
@@ -117,7 +123,12 @@ class Settings(unittest.TestCase):
                 ({"model": "cubic"}, ValueError, "cubic"),
                 ({"model": ["linear"] * 9}, ValueError, "at most 8"),
                 ({"folds": 1}, ValueError, "folds"),
-                ({"folds": "two"}, TypeError, ""),
+                ({"folds": "two"}, TypeError, "folds='two': a whole number is needed"),
+                ({"bridges": 2.5}, TypeError, "bridges=2.5: a whole number is needed"),
+                ({"iterations": -1}, ValueError, "iterations=-1: a number that is not negative"),
+                ({"time_limit": float("nan")}, ValueError, "time_limit=nan: a number that is not negative"),
+                ({"model": 3}, TypeError, "model=3"),
+                ({"verbose": "loud"}, TypeError, "verbose='loud'"),
                 ({"bridges": 0}, ValueError, "bridges"),
                 ({"spacing": "log"}, ValueError, "log"),
                 ({"random_state": -1}, ValueError, "not negative"),
@@ -132,6 +143,14 @@ class Settings(unittest.TestCase):
                      lambda: waymark.Embedding().transform(self.p), lambda: waymark.DensityRatio().save("x")):
             with self.assertRaisesRegex(ValueError, "not fitted yet"):
                 call()
+
+    def test_densities(self):
+        start = np.zeros((3, 2))
+        for answer, error, words in ((lambda x: -x.sum(axis=1), TypeError, "log-densities and gradients"),
+                                     (lambda x: (0.0, -x), ValueError, r"log-densities have shape \(\)"),
+                                     (lambda x: (np.zeros(len(x)), x[:, :1]), ValueError, r"need \(3, 2\)")):
+            with self.subTest(words), self.assertRaisesRegex(error, words):
+                waymark.sample(answer, start, draws=5, warmup=5)
 
     def test_datasets(self):
         with self.assertRaisesRegex(ValueError, "nothing"):

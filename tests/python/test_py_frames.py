@@ -20,6 +20,10 @@ try:
     import polars
 except ImportError:
     polars = None
+try:
+    import pyarrow
+except ImportError:
+    pyarrow = None
 
 
 class Frame(dict):
@@ -122,13 +126,45 @@ class Kinds(unittest.TestCase):
         _, schema = take_tables((Frame(columns()),), ("X",))
         new = columns(n=5, seed=9)
         new["town"][2] = "Trier"
-        x = take_known(Frame({k: new[k] for k in reversed(new)}), schema)
+        with self.assertWarnsRegex(waymark.DataWarning, "column 'town': 1 of 5 rows have a level that the model does not"):
+            x = take_known(Frame({k: new[k] for k in reversed(new)}), schema)
         self.assertEqual(x[2, 4], -1)  # a level that the model does not know
         np.testing.assert_array_equal(x[:, 0], new["x"])
         self.assertAlmostEqual(x[1, 6], float(new["price"][1][2:]))
         new.pop("x")
         with self.assertRaisesRegex(ValueError, "lacks the columns x"):
             take_known(Frame(new), schema)
+
+    def test_levels_by_number(self):
+        _, schema = take_tables((Frame(x=[1.5, 2.5, 3.5], town=["Bonn", "Ulm", "Bonn"]),), ("X",))
+        for dtype in (np.float64, np.float32, int):  # an array has no names, so no levels: whatever its type
+            np.testing.assert_array_equal(take_known(np.array([[2, 1], [3, 0]], dtype=dtype), schema), [[2, 1], [3, 0]])
+        with self.assertRaisesRegex(ValueError, "column 'town': categories are given by number in an array: 0 to 1"):
+            take_known(np.array([[2, 0.5]]), schema)
+
+    def test_text_that_is_no_number_is_named_by_row(self):
+        _, schema = take_tables((np.array([[1.5], [2.5]]),), ("X",))
+        with self.assertRaisesRegex(ValueError, "x: row 2, .*'three' is not a number"):
+            take_known(np.array([["1"], [None], ["three"]], dtype=object), schema)
+
+    def test_names_that_are_not_one_columns(self):
+        class Twice(Frame):
+            columns = property(lambda self: ["x", "x"])
+
+        with self.assertRaisesRegex(ValueError, "p: more than one column is called 'x'"):
+            take_tables((Twice(x=[1.0, 2.0]), Frame(x=[1.0, 2.0])), ("p", "q"))
+
+    def test_what_is_nearly_a_frame(self):
+        with self.assertRaisesRegex(TypeError, "X: a dict: a DataFrame is needed"):
+            take_tables(({"x": [1.0, 2.0]},), ("X",))
+
+    def test_weights_go_with_their_rows(self):
+        x, w = np.array([[1.5], [np.nan], [3.5]]), [np.array([1.0, 2.0, 3.0])]
+        with self.assertWarns(waymark.DataWarning):
+            take_tables((x,), ("X",), missing="drop", weights=w)
+        np.testing.assert_array_equal(w[0], [1, 3])
+        with self.assertWarns(waymark.DataWarning), self.assertRaisesRegex(ValueError, "weights: 2 for 3 rows of X"):
+            take_tables((x,), ("X",), missing="drop", weights=[np.ones(2)])
 
     def test_objects(self):
         with self.assertRaisesRegex(TypeError, "column 'c': argument must be a string or a number, not 'dict'"):
@@ -173,6 +209,21 @@ class Pandas(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "Input contains NaN"):
             take_tables((f,), ("X",))
 
+    def test_a_series_is_one_column(self):
+        for s in (pandas.Series([1.5, 2.5, 4.0], name="x"), pandas.Series([1.5, 2.5, None], dtype="Float64")):
+            (x,), schema = take_tables((s,), ("X",), missing="mean")
+            self.assertEqual((x.shape, schema), ((3, 1), [{"kind": "continuous"}]))
+        with self.assertRaisesRegex(ValueError, "Reshape your data"):
+            take_tables((s,), ("X",), one_column=False)
+        with self.assertRaisesRegex(ValueError, "0 sample"):
+            take_tables((s[:0],), ("X",))
+
+    def test_periods_are_dates(self):
+        f = pandas.DataFrame({"t": pandas.period_range("2024-01", periods=3, freq="M")})
+        (x,), schema = take_tables((f,), ("X",))
+        self.assertEqual(schema[0]["kind"], "continuous")
+        np.testing.assert_array_equal(np.diff(x[:, 0]), [31, 29])
+
 
 @unittest.skipUnless(polars, "polars is not installed")
 class Polars(unittest.TestCase):
@@ -186,6 +237,40 @@ class Polars(unittest.TestCase):
         g = f.with_columns(polars.col("town").cast(polars.Categorical))
         (c,), third = take_tables((g,), ("X",))
         np.testing.assert_allclose(a, c)
+
+    def test_rows_that_are_not_there_yet(self):
+        with self.assertRaisesRegex(TypeError, "LazyFrame has no rows before its collect"):
+            take_tables((polars.DataFrame({"x": [1.5, 2.5]}).lazy(),), ("X",))
+
+    def test_a_series_is_one_column(self):
+        (x,), _ = take_tables((polars.Series("x", [1.5, 2.5]),), ("X",))
+        np.testing.assert_array_equal(x, [[1.5], [2.5]])
+
+
+@unittest.skipUnless(pyarrow, "pyarrow is not installed")
+class Arrow(unittest.TestCase):
+    def columns(self):
+        return {"x": pyarrow.array([1.5, None, 2.5, 4.5]), "n": pyarrow.array([1, 2, None, 2]),
+                "b": pyarrow.array([True, False, None, True]),
+                "c": pyarrow.array(["u", "v", None, "u"]).dictionary_encode()}
+
+    def test_tables_and_batches_are_alike(self):
+        found = []
+        for make in (pyarrow.table, pyarrow.RecordBatch.from_pydict):
+            (x,), schema = take_tables((make(self.columns()),), ("X",), missing="mean")
+            self.assertEqual([s["kind"] for s in schema], ["continuous", "integer", "categorical", "categorical"])
+            found.append(x)
+        np.testing.assert_array_equal(*found)
+        np.testing.assert_array_equal(found[0][:, 2:], [[1, 0], [0, 1], [1, 0], [1, 0]])
+
+    def test_what_only_lends_its_stream(self):
+        class Stream:
+            def __arrow_c_stream__(self, requested_schema=None):
+                return pyarrow.table({"x": [1.5, 2.5]}).__arrow_c_stream__(requested_schema)
+
+        (x,), schema = take_tables((Stream(),), ("X",))
+        np.testing.assert_array_equal(x, [[1.5], [2.5]])
+        self.assertEqual(schema[0]["name"], "x")
 
 
 if __name__ == "__main__":
