@@ -685,12 +685,12 @@ class Stopped(Case):
                   ["model.safetensors"])
 
     def test_loglik(self):
-        words = ["loglik", "plane", "plane.csv", "--chains", 16, "--steps", 6000, "-o", "walk"]
+        words = ["loglik", "plane", "plane.csv", "--chains", 16, "--steps", 2500, "-o", "walk"]
         self.same(words, self.grown("walk", "ais.safetensors", 3),
                   self.grown("walk", "raise.safetensors", 3), ["log_q_and_phi.npy"])
 
     def test_sample(self):
-        words = ["sample", "plane", "-n", 8000, "--chains", 8, "--steps", 6000, "--thin", 2, "-o", "draw"]
+        words = ["sample", "plane", "-n", 4000, "--chains", 8, "--steps", 3000, "--thin", 2, "-o", "draw"]
         self.same(words, self.grown("draw", "chains.safetensors", 3),
                   self.grown("draw", "chains.draws.safetensors", 3),
                   ["draws.npy"] + [name + ".npy" for name in STATISTICS])
@@ -708,7 +708,7 @@ class Stopped(Case):
         self.assertIsNone(summary("digits")["rows"][0]["seconds"])
 
     def test_time_that_runs_out_stops_chains(self):
-        words = ["loglik", "plane", "plane.csv", "--method", "ais", "--chains", 16, "--steps", 4000]
+        words = ["loglik", "plane", "plane.csv", "--method", "ais", "--chains", 16, "--steps", 2000]
         done = waymark(*words, "-o", "timed", "--time-limit", "0.1s", "--checkpoint", "0.02s")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("waymark loglik: stopped", done.stderr)

@@ -44,7 +44,7 @@ class Mixing(Case):
         """Three columns of four words; a column of v names that of u in 3 of 4 rows."""
         draw = random.Random(7)
         u, v = [["a", "b", "c"]], [["d", "e", "f"]]
-        for _ in range(4000):
+        for _ in range(1500):
             row = [draw.randrange(4) for _ in range(3)]
             u.append([WORDS[k] for k in row])
             v.append([WORDS[k] if draw.random() < 0.75 else WORDS[(k + draw.randrange(1, 4)) % 4] for k in row])
@@ -58,13 +58,15 @@ class Mixing(Case):
         # one bridge for each column of v, whatever the number of its indicators; alphas mean nothing
         self.assertEqual((got["mixed_columns"], len(got["bridges"])), (3, 3))
         self.assertNotIn("alphas", got)
+        for name, rows in (("u.csv", u), ("v.csv", v)):
+            self.put(name, rows[:300])
         says = self.run_it(*quick)
         self.assertIn("3 columns of whole numbers or categories go, one after the other", says)
         self.assertIn(SENTENCE, says)
 
     def test_known_pairs(self):
         """The generator's own levels, whole numbers in npy files."""
-        truth = json.loads(self.run_it("data", "discrete", "--columns", "2", "-n", "4000", "-o", "d", "--json"))["mi"]
+        truth = json.loads(self.run_it("data", "discrete", "--columns", "2", "-n", "1500", "-o", "d", "--json"))["mi"]
         got = self.json_of("mi", "d/u.npy", "d/v.npy", "--no-shuffled", "--model", "quadratic")
         self.assertInside(got, "mi", truth)
         self.assertEqual((got["mixed_columns"], len(got["bridges"])), (2, 2))
@@ -72,8 +74,8 @@ class Mixing(Case):
     def test_both_kinds(self):
         """A number that moves and a category that switches; a table of numbers alone does not speak of mixing."""
         draw = random.Random(3)
-        p = [["x", "tree"], *([draw.gauss(0, 1), draw.choice(WORDS[:2])] for _ in range(2000))]
-        q = [["x", "tree"], *([draw.gauss(1, 1), draw.choices(WORDS[:2], [1, 3])[0]] for _ in range(2000))]
+        p = [["x", "tree"], *([draw.gauss(0, 1), draw.choice(WORDS[:2])] for _ in range(1000))]
+        q = [["x", "tree"], *([draw.gauss(1, 1), draw.choices(WORDS[:2], [1, 3])[0]] for _ in range(1000))]
         truth = 0.5 + 0.5 * math.log(0.5 / 0.25) + 0.5 * math.log(0.5 / 0.75)
         self.put("p.csv", p)
         self.put("q.csv", q)
@@ -82,6 +84,9 @@ class Mixing(Case):
         self.assertInside(got, "kl_pq", truth)
         self.assertEqual(got["mixed_columns"], 1)
         self.assertIn("alphas", got)
+        p, q = p[:300], q[:300]
+        self.put("p.csv", p)
+        self.put("q.csv", q)
         self.assertNotIn("the others move gradually", self.run_it(*quick))  # one bridge: nothing moves
         self.assertIn("the others move gradually", self.run_it(*quick, "--bridges", "2"))
         self.put("p.csv", [row[:1] for row in p])

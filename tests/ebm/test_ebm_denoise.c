@@ -10,7 +10,7 @@
 #include "waymark/ebm.h"
 #include "waymark/ratio.h"
 
-enum { N = 4000, TEST = 1000, DIM = 2, CHAINS = 64 };
+enum { N = 4000, TEST = 250, DIM = 2, CHAINS = 64 };
 
 /* Half of the rows around (-2, 1), half around (2, 1), standard deviations 0.5. */
 static wm_data *mixture(int64_t n, uint64_t seed)
@@ -52,7 +52,7 @@ static wm_ebm_opts small_opts(wm_ebm_noise noise)
     o.mlp_blocks = 1;
     o.train[WM_STAGE_NOISE] = (wm_adam_opts)WM_ADAM(200, 256, 1e-2, 0.98);
     o.train[WM_STAGE_HEADS] = (wm_adam_opts)WM_ADAM(400, 520, 2e-2, 0.98);
-    o.train[WM_STAGE_BRIDGES] = (wm_adam_opts)WM_ADAM(1500, 520, 1e-2, 0.98);
+    o.train[WM_STAGE_BRIDGES] = (wm_adam_opts)WM_ADAM(600, 520, 1e-2, 0.98);
     return o;
 }
 
