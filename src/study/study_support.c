@@ -18,6 +18,8 @@ static const double ALONE = 0.05, ALONE_TOLD = 0.15;
  * tell the shape by which a model might go on between them. */
 static const double SEPARATE = 0.5;
 static const int64_t SHAPE_ROWS = 500;
+/* Share of an answer that may come from rows outside of all rows of the other table. */
+static const double OUTSIDE = 0.1;
 
 /* Categories and whole numbers are not normal, and need not be: a form has the effect of each
  * level.
@@ -165,6 +167,9 @@ void wmi_study_check_form(wm_study *s)
 
 /* ---- support ---- */
 
+/* In more columns some row always lies outside. */
+enum { OUTSIDE_COLUMNS = 10 };
+
 /* The columns of both tables that are numbers on a continuum, side by side. */
 typedef struct numbers {
     int64_t d;
@@ -199,8 +204,51 @@ static wm_status gather_numbers(numbers *c, const wmi_study_data *data, wm_error
     return WM_OK;
 }
 
-static void judge_support(wm_study *s, const wmi_support *found, int own, const int64_t *raw)
+/* Rows of table `own` that lie outside of all rows of the other one in some column: their share,
+ * and how many nats of its divergence are theirs. */
+static double nats_outside(const wm_study *s, const numbers *c, int own, double *share)
 {
+    const int64_t *n = s->data.n, d = c->d;
+    const double *x = c->x[own], *other = c->x[1 - own], *log_r = s->trial.log_r[own];
+    double lo[OUTSIDE_COLUMNS], hi[OUTSIDE_COLUMNS], sum = 0;
+    int64_t count = 0;
+
+    for (int64_t j = 0; j < d; j++) {
+        lo[j] = INFINITY;
+        hi[j] = -INFINITY;
+        for (int64_t i = 0; i < n[1 - own]; i++) {
+            lo[j] = fmin(lo[j], other[i * d + j]);
+            hi[j] = fmax(hi[j], other[i * d + j]);
+        }
+    }
+    for (int64_t i = 0; i < n[own]; i++) {
+        bool out = false;
+
+        for (int64_t j = 0; j < d && !out; j++)
+            out = x[i * d + j] < lo[j] || x[i * d + j] > hi[j];
+        count += out;
+        sum += out ? (own ? -1 : 1) * log_r[i] : 0;
+    }
+    *share = (double)count / (double)n[own];
+    return sum / (double)n[own];
+}
+
+/* Behind the last row of q a ratio is what a model makes of it. That may be a part of the answer,
+ * but one that its interval has room for. */
+static bool hangs_on_outside(const wm_study *s, const numbers *c, int own, double *share,
+                             double *nats)
+{
+    const wm_estimate *kl = own ? &s->info.kl_qp : &s->info.kl_pq;
+
+    if (c->d > OUTSIDE_COLUMNS || wmi_study_form_goes_on(s) || s->data.weight[own])
+        return false;
+    *nats = nats_outside(s, c, own, share);
+    return *nats > OUTSIDE * kl->value && *nats > 0.5 * (kl->hi - kl->lo);
+}
+
+static void judge_support(wm_study *s, const wmi_support *found, int own, const numbers *c)
+{
+    const int64_t *raw = c->raw;
     static const char *const name[] = {"p", "q"};
     const wm_normaliser *mean = own ? &s->info.under_p : &s->info.under_q;
     const bool told = wmi_normaliser_judged(mean, own ? s->info.n_p : s->info.n_q);
@@ -208,6 +256,7 @@ static void judge_support(wm_study *s, const wmi_support *found, int own, const 
     const bool guessed = !wmi_study_form_goes_on(s) && found->alone > limit;
     const bool few = s->info.n_p < SHAPE_ROWS || s->info.n_q < SHAPE_ROWS;
     const char *check = own ? "support_qp" : "support_pq";
+    double share, nats;
 
     if (found->beyond > BEHIND && found->column >= 0)
         wmi_checks_add(&s->checks, check, found->beyond, BEHIND, WM_CHECK_DOUBT,
@@ -234,6 +283,12 @@ static void judge_support(wm_study *s, const wmi_support *found, int own, const 
                        "how large the ratio is there is what the model makes of it, and no row can "
                        "tell.",
                        100 * found->alone, name[own], name[1 - own], 100 * limit);
+    else if (hangs_on_outside(s, c, own, &share, &nats))
+        wmi_checks_add(&s->checks, check, nats, OUTSIDE, WM_CHECK_DOUBT,
+                       "%.2g nats come from the %.2g %% of the rows of %s that lie outside of all "
+                       "rows of %s: how large the ratio is there is what the model makes of it, "
+                       "and the interval has no room for that.",
+                       nats, 100 * share, name[own], name[1 - own]);
     else
         wmi_checks_add(&s->checks, check, found->alone, limit, WM_CHECK_OK,
                        found->alone > limit
@@ -257,7 +312,7 @@ wm_status wmi_study_check_support(wm_study *s, wm_error *err)
         wmi_support found;
 
         wmi_support_of(&found, n, c.d, x);
-        judge_support(s, &found, own, c.raw);
+        judge_support(s, &found, own, &c);
     }
     free_numbers(&c);
     return st;

@@ -117,6 +117,36 @@ static void few_rows_of_separate_tables_are_rejected(void **state)
     wm_data_free(p);
 }
 
+/* A Student distribution of three degrees against N(0, 1.5^2): 0.217 nats, by integration, most of
+ * which come from where q has no rows. Whatever curves make of these, that is no answer to trust.
+ */
+static void an_answer_from_outside_is_doubted(void **state)
+{
+    enum { ROWS = 3000 };
+    wm_data *q = normal(ROWS, 1, 0, 1.5, "q"), *z = normal(4 * ROWS, 1, 0, 1, "z"), *p;
+    const double *x = wm_data_rows(z);
+    wm_study_opts o = quick();
+    double t[ROWS];
+    wm_study_info info;
+    wm_study *s;
+    wm_error err;
+
+    (void)state;
+    for (int i = 0; i < ROWS; i++, x += 4)
+        t[i] = x[0] / sqrt((x[1] * x[1] + x[2] * x[2] + x[3] * x[3]) / 3);
+    assert_ok(wm_data_new(&p, ROWS, 1, t, &err), err);
+    o.models[0] = WM_RATIO_ADDITIVE;
+    o.n_models = 1;
+    s = run(p, q, &o, &info);
+    assert_int_equal(check_of(s, "support_pq")->outcome, WM_CHECK_DOUBT);
+    assert_non_null(strstr(check_of(s, "support_pq")->meaning, "outside of all rows of q"));
+    assert_int_equal(info.verdict, WM_DOUBT);
+    wm_study_free(s);
+    wm_data_free(z);
+    wm_data_free(q);
+    wm_data_free(p);
+}
+
 /* Models and waymarks are chosen by some of many rows, the answer is that of all: N(0, 1) against
  * N(1, 1) has the standard error sqrt(2.5 / n) = 0.0046 (2 / n by the means, 0.5 / n by the
  * variance of q); 40,000 rows would give 0.0079. The jackknife knows it to 5 %. */
@@ -662,6 +692,7 @@ int main(void)
         cmocka_unit_test(a_far_shift_is_found_and_doubted),
         cmocka_unit_test(one_bridge_over_a_chasm_is_rejected),
         cmocka_unit_test(few_rows_of_separate_tables_are_rejected),
+        cmocka_unit_test(an_answer_from_outside_is_doubted),
         cmocka_unit_test(every_row_of_many_counts),
         cmocka_unit_test(nothing_is_found_where_nothing_is),
         cmocka_unit_test(a_network_is_kept_where_it_is_needed),
