@@ -237,27 +237,9 @@ typedef struct ebm_result {
     wm_checks checks;
 } ebm_result;
 
-/* A sink that ends a walk when its time is up: the library's chains know no limit of time. */
-typedef struct deadline {
-    const cli_call *call;
-    double at; /* seconds of the clock */
-    volatile sig_atomic_t over;
-} deadline;
-
-static void see_progress(void *ctx, const wm_progress *p)
-{
-    deadline *d = ctx;
-
-    d->over = wm_clock(NULL) >= d->at || *d->call->stop;
-    d->call->sink->progress(d->call->sink->ctx, p);
-}
-
 /* A short run of AIS, where one is wanted and time is left. */
 static wm_status look_at_normaliser(ebm_result *r, wm_ebm_walk *walk, cli_call *call, wm_error *err)
 {
-    const double limit = call->common->time_limit;
-    deadline until = {.call = call, .at = call->started + limit};
-    wm_sink sink = *call->sink;
     wm_status st;
 
     if (walk->steps == WM_AUTO)
@@ -266,18 +248,11 @@ static wm_status look_at_normaliser(ebm_result *r, wm_ebm_walk *walk, cli_call *
     if (!r->has_ais)
         return WM_OK;
     walk->control = cli_control(call);
+    walk->control.time_limit = cli_time_left(call);
     if (walk->steps < r->info.bridges)
         walk->steps = r->info.bridges;
-    if (limit > 0) {
-        sink.ctx = &until;
-        sink.log = NULL;
-        sink.progress = see_progress;
-        walk->control.sink = &sink;
-        walk->control.stop = &until.over;
-        until.over = wm_clock(NULL) >= until.at;
-    }
     st = wm_ebm_ais(&r->ais, NULL, r->model, walk, err);
-    if (st == WM_EINTERRUPTED && limit > 0 && !*call->stop) { /* its own time, or another rank's */
+    if (st == WM_EINTERRUPTED && !*call->stop) { /* its own time, or another rank's */
         r->has_ais = false;
         wm_say(call->sink, WM_LOG_WARN, "time is up: the normaliser was not looked at");
         return WM_OK;

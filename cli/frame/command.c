@@ -2,6 +2,7 @@
 #include "frame/command.h"
 
 #include <limits.h>
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,10 +155,18 @@ static void print_help(const cli_command *const *table, FILE *f)
 
 /* --- running -----------------------------------------------------------------------------------*/
 
+double cli_time_left(const cli_call *call)
+{
+    const double limit = call->common->time_limit;
+
+    return limit > 0 ? fmax(call->started + limit - wm_clock(NULL), 1e-3) : 0;
+}
+
 static void steer(wm_fit_control *c, const cli_call *call)
 {
     c->seed = (uint64_t)call->common->seed;
-    c->time_limit = call->common->time_limit;
+    c->time_limit =
+        call->command->common & CLI_TIMER ? cli_time_left(call) : call->common->time_limit;
     c->resume = call->common->resume;
     c->sink = call->sink;
     c->stop = call->stop;
@@ -438,8 +447,6 @@ static int run_command(const invocation *v)
     interrupt_install(v->common.quiet);
     if (v->common.out && !isatty(STDOUT_FILENO))
         setvbuf(stdout, kept_words, _IOFBF, sizeof kept_words);
-    if (c->common & CLI_TIMER && v->common.time_limit > 0)
-        interrupt_after(v->common.time_limit);
     if (!(st = prepare(&call, v, &err)))
         st = c->run(&call, &err);
     if (!st && !call.published && !call.helper)

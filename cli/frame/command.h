@@ -36,7 +36,7 @@ enum {
     CLI_ALL = 31,
     CLI_RANKS = 64, /* several processes share its work, and each calls its run(); of other commands
                        the first runs it alone */
-    CLI_TIMER = 32  /* --time-limit, which the frame keeps: it stops the command as Ctrl-C does */
+    CLI_TIMER = 32  /* --time-limit of walks, from the start of the command */
 };
 
 enum { CLI_PATH_SIZE = 4096 };
@@ -87,6 +87,8 @@ wm_fit_control cli_control(const cli_call *call);
 /* The same into the control of a fit, with the file of the run folder that keeps its state. */
 WM_MUST_CHECK wm_status cli_steer(wm_fit_control *control, cli_call *call, const char *state,
                                   wm_error *err);
+/* Seconds that are left of --time-limit, from the start of the command; 0: there is no limit. */
+double cli_time_left(const cli_call *call);
 /* Whether the command should print its table (to stdout): not with --json. */
 bool cli_shows_tables(const cli_call *call);
 /* The model that a user names: a file, or the run folder that holds it. maker is the command that

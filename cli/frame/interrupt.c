@@ -2,9 +2,7 @@
 #include "frame/interrupt.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t asked, silent;
@@ -23,12 +21,6 @@ static void handle(int number)
     if (!silent && write(STDERR_FILENO, text, sizeof text - 1) < 0)
         silent = 1; /* nobody listens */
     errno = saved;
-}
-
-static void time_is_over(int number)
-{
-    (void)number;
-    asked = 1;
 }
 
 /* Inputs are mapped; one that another program cuts short has no bytes where it had some. */
@@ -61,16 +53,6 @@ void interrupt_install(bool quiet)
     handle_by(SIGHUP, handle); /* the terminal is gone: stop in good order */
     handle_by(SIGBUS, input_is_gone);
     handle_by(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails, and is said with its file */
-}
-
-void interrupt_after(double seconds)
-{
-    const double whole = floor(seconds);
-    const struct itimerval timer = {
-        .it_value = {.tv_sec = (time_t)whole, .tv_usec = (suseconds_t)(1e6 * (seconds - whole))}};
-
-    handle_by(SIGALRM, time_is_over);
-    setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 const volatile sig_atomic_t *interrupt_flag(void)

@@ -8,8 +8,6 @@
 /* From now on the first SIGINT or SIGTERM sets the flag and says so on stderr unless quiet; the
  * second ends the process as it would have without us. */
 void interrupt_install(bool quiet);
-/* The flag is also set after so many seconds, above 0. */
-void interrupt_after(double seconds);
 /* For the library's stop flags; lives as long as the process. */
 const volatile sig_atomic_t *interrupt_flag(void);
 

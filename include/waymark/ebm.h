@@ -185,8 +185,9 @@ typedef struct wm_ebm_walk {
     int64_t warmup;         /**< sampling: transitions before them where draws > 1; default 200 */
     int64_t thin;           /**< sampling: transitions for each draw; default 5 */
     int64_t draw_depth;     /**< sampling: of the trees after annealing; default 10 */
-    wm_fit_control control; /**< checkpoint: the state of the chains, by default once a minute.
-                               time_limit and the callbacks are not used */
+    wm_fit_control control; /**< checkpoint: the state of the chains, by default once a minute;
+                               time_limit: then they end as by stop, with WM_EINTERRUPTED. The
+                               callbacks are not used */
     double draw_target;     /**< sampling: acceptance after annealing, where chains are to stay
                                true to the density; default 0.9 */
 } wm_ebm_walk;

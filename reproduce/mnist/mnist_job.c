@@ -97,6 +97,7 @@ static wm_status walk(mnist_outcome *out, const wm_ebm *e, const mnist_job *job,
     wm_status st;
 
     w.control = s->control;
+    w.control.time_limit = 0; /* that is for fits */
     if (!(w.control.checkpoint_seconds > 0))
         w.control.checkpoint_seconds = 60;
     if ((st = reproduce_path(&w.control.checkpoint, name, "-ais.safetensors", s, err)) ||

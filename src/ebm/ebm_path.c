@@ -43,7 +43,9 @@ struct wmi_ebm_path {
     int64_t *row;    /* (rows of the largest part) the points of one run */
     wm_comm *comm;   /* of ranks that share the rows; NULL: each does all, the same everywhere */
     const volatile sig_atomic_t *stop; /* this rank's */
-    volatile sig_atomic_t stopped;     /* any rank's, known to all */
+    const wm_sink *sink;               /* whose clock it is */
+    double until;                      /* when time is up; infinite: never */
+    volatile sig_atomic_t stopped;     /* asked to, or out of time: any rank, known to all */
 };
 
 /* Both tables have names of their own. */
@@ -141,6 +143,11 @@ static double cost_of(const wm_ebm *e, int64_t chains)
     return (double)wmi_params_count(e->params) * places * (double)chains;
 }
 
+static bool is_over(const wmi_ebm_path *p)
+{
+    return (p->stop && *p->stop) || wm_clock(p->sink) >= p->until;
+}
+
 wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains,
                            const wm_fit_control *control, wm_error *err)
 {
@@ -155,6 +162,9 @@ wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains,
     p->e = e;
     p->comm = cost_of(e, chains) > WORTH_SHARING ? control->comm : NULL;
     p->stop = control->stop;
+    p->sink = control->sink;
+    p->until = control->time_limit > 0 ? wm_clock(p->sink) + control->time_limit : INFINITY;
+    p->stopped = is_over(p);
     rows = (chains + wm_comm_size(p->comm) - 1) / wm_comm_size(p->comm);
     rows = rows < MOST_ROWS ? rows : MOST_ROWS;
     if ((st = wmi_alloc(&p->parts, most, sizeof *p->parts, "path", err)) ||
@@ -324,21 +334,20 @@ static wm_status run_part(wmi_ebm_path *p, part *a, int64_t n, const double *x,
     return WM_OK;
 }
 
-/* All ranks have what each has done, and know whether one is asked to stop. */
+/* All ranks have what each has done, and know whether one is to stop. */
 static wm_status join(wmi_ebm_path *p, int64_t n, double *log_f, double *grad, double *terms,
                       wm_error *err)
 {
     const size_t real = sizeof(double);
-    bool stop = p->stop && *p->stop;
+    bool stop = is_over(p);
     wm_status st;
 
-    if (!p->comm)
-        return WM_OK;
-    if ((st = wmi_comm_fill(p->comm, n, real, log_f, err)) ||
-        (grad && (st = wmi_comm_fill(p->comm, n, (size_t)p->e->info.dim * real, grad, err))) ||
-        (terms &&
-         (st = wmi_comm_fill(p->comm, n, (size_t)p->e->info.bridges * real, terms, err))) ||
-        (st = wmi_comm_any(p->comm, &stop, err)))
+    if (p->comm &&
+        ((st = wmi_comm_fill(p->comm, n, real, log_f, err)) ||
+         (grad && (st = wmi_comm_fill(p->comm, n, (size_t)p->e->info.dim * real, grad, err))) ||
+         (terms &&
+          (st = wmi_comm_fill(p->comm, n, (size_t)p->e->info.bridges * real, terms, err))) ||
+         (st = wmi_comm_any(p->comm, &stop, err))))
         return st;
     p->stopped = stop;
     return WM_OK;
@@ -382,7 +391,7 @@ static wm_status eval(void *ctx, int64_t n, const double *x, const double *weigh
 
 const volatile sig_atomic_t *wmi_ebm_path_stop(const wmi_ebm_path *p)
 {
-    return p->comm ? &p->stopped : p->stop;
+    return &p->stopped;
 }
 
 wm_path wmi_ebm_path_get(wmi_ebm_path *p)

@@ -437,6 +437,33 @@ static void draws_are_those_of_the_model(void **state)
     wm_ebm_free(e);
 }
 
+/* A walk whose time is over keeps its state, and ends in the same bits when it goes on. */
+static void a_walk_keeps_its_time(void **state)
+{
+    wm_ebm_opts o = small_opts();
+    wm_ebm_walk walk;
+    wm_ais whole, later;
+    wm_ebm *e;
+    wm_error err;
+
+    (void)state;
+    o.train[WM_STAGE_HEADS].iterations = 0;
+    o.train[WM_STAGE_BRIDGES].iterations = 3;
+    e = fitted(&o);
+    wm_ebm_walk_init(&walk);
+    walk.chains = 8;
+    walk.steps = 12;
+    assert_ok(wm_ebm_ais(&whole, NULL, e, &walk, &err), err);
+    walk.control.checkpoint = scratch("walk.safetensors");
+    walk.control.time_limit = 1e-9;
+    assert_int_equal(wm_ebm_ais(&later, NULL, e, &walk, &err), WM_EINTERRUPTED);
+    walk.control.time_limit = 0;
+    walk.control.resume = true;
+    assert_ok(wm_ebm_ais(&later, NULL, e, &walk, &err), err);
+    assert_true(later.log_z == whole.log_z);
+    wm_ebm_free(e);
+}
+
 static void mistakes_are_named(void **state)
 {
     wm_ebm_opts o = small_opts();
@@ -533,6 +560,7 @@ int main(void)
         cmocka_unit_test(averaging_can_be_switched_off),
         cmocka_unit_test(whole_numbers_count_their_jacobian),
         cmocka_unit_test(draws_are_those_of_the_model),
+        cmocka_unit_test(a_walk_keeps_its_time),
         cmocka_unit_test(a_yes_or_no_has_shares),
         cmocka_unit_test(mistakes_are_named),
     };

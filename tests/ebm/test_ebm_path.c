@@ -275,20 +275,26 @@ static void weights_of_one_are_the_model(void **state)
     }
 }
 
+/* Opens a walk and asks for the log-ratio of every bridge at every point. */
+static void open_terms(walk *t, int which, double all[CHAINS * BRIDGES])
+{
+    open_walk(t, which);
+    same_weights(t, 0.5); /* of levels, too, every term */
+    ask(t, CHAINS, false);
+    memcpy(all, t->terms, sizeof *all * CHAINS * BRIDGES);
+}
+
 /* Bridges from `first` on: another program than that for all, the same numbers. */
 static void suffixes_agree_with_the_whole(void **state)
 {
     static walk t;
+    double all[CHAINS * BRIDGES];
 
     (void)state;
     for (int s = 0; s < N_SETTINGS; s++) {
         const int64_t d = settings[s].dim;
-        double all[CHAINS * BRIDGES];
 
-        open_walk(&t, s);
-        same_weights(&t, 0.5); /* of levels, too, every term */
-        ask(&t, CHAINS, false);
-        memcpy(all, t.terms, sizeof all);
+        open_terms(&t, s, all);
         for (int first = 1; first < BRIDGES; first++) {
             same_weights(&t, 1);
             for (int i = 0; i < CHAINS * BRIDGES; i++)
@@ -317,16 +323,13 @@ static void suffixes_agree_with_the_whole(void **state)
 static void every_point_has_its_own_bridge(void **state)
 {
     static walk t;
+    double all[CHAINS * BRIDGES];
 
     (void)state;
     for (int s = 0; s < N_SETTINGS; s++) {
         const int64_t d = settings[s].dim;
-        double all[CHAINS * BRIDGES];
 
-        open_walk(&t, s);
-        same_weights(&t, 0.5);
-        ask(&t, CHAINS, false);
-        memcpy(all, t.terms, sizeof all);
+        open_terms(&t, s, all);
         for (int64_t i = 0; i < CHAINS * BRIDGES; i++) {
             const int64_t k = i % BRIDGES, active = (3 * (i / BRIDGES)) % BRIDGES;
 
