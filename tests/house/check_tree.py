@@ -47,7 +47,7 @@ HEADER_ROOM = {
 }
 
 # Folders that see the public headers and their own files, nothing private.
-CLIENTS = ("cli", "reproduce", "examples", "python")
+CLIENTS = ("cli", "reproduce", "examples", "python", "tools")
 
 # Headers of other projects: (what <...> says, the files that may say it).
 FENCED = [
@@ -114,7 +114,7 @@ def refuse_quoted(path, target):
                 return f"public header '{os.path.basename(path)}' has no room yet"
     if kind == "client":
         folder = target.split("/")[0]
-        if folder == room or (room, folder) == ("cli", "reproduce"):
+        if folder == room or (room, folder) in (("cli", "reproduce"), ("tools", "cli")):
             return None
         return f"{room}/ sees only include/waymark and its own files"
     if kind == "public":

@@ -1,7 +1,7 @@
 /* man_page.c - pages for man(1). */
 #include <string.h>
 
-#include "manual/manual.h"
+#include "manual.h"
 #include "waymark/version.h"
 
 /* Text of ours as roff wants it: backslashes, hyphens of options, and dots at the start of a line.

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "frame/commands.h"
-#include "manual/manual.h"
+#include "manual.h"
 
 static const cli_command *const table[] = {
 #define COMMAND(NAME) &cmd_##NAME,

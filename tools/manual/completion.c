@@ -2,7 +2,7 @@
  * files. */
 #include <string.h>
 
-#include "manual/manual.h"
+#include "manual.h"
 
 /* ---- bash ---- */
 
