@@ -1,6 +1,6 @@
 /* ratio_additive.c - additive bridges of a wm_ratio: curves and levels by penalised logistic
- * regression (smooths.h, penalised.h), as smooth as the rows want them; products of columns in the
- * same way. Alone, or on top of a form that comes from moments. */
+ * regression (smooths.h, penalised.h), as smooth as the rows want them. Alone, or on top of a form
+ * that comes from moments, or below products of columns (ratio_products.c). */
 #include <math.h>
 #include <string.h>
 
@@ -9,10 +9,7 @@
 #include "moments/penalised.h"
 #include "ratio/ratio_impl.h"
 
-enum {
-    MOST_FEATURES = 1000, /* of a Newton step */
-    MOST_PRODUCTS = 400,  /* of columns, that are tried beside curves */
-};
+enum { MOST_FEATURES = 1000 }; /* of a Newton step */
 
 bool wmi_ratio_can_curve(const wmi_encoder *e)
 {
@@ -63,131 +60,6 @@ static wm_status set_waymark(const wmi_ends *e, const wm_chain *chain, int64_t k
     return st;
 }
 
-/* ---- products of columns ---- */
-
-/* Features whose products are tried: numbers and levels of categories, or where these are many, of
- * those with two levels only. Single values of a number are told apart by their own effects. */
-static bool has_products(const wmi_encoder *e, int64_t j, int64_t f, bool narrow)
-{
-    return isnan(e->level[f]) ||
-           (e->kind[j] == WM_KIND_CATEGORICAL && (!narrow || e->first[j + 1] - e->first[j] == 1));
-}
-
-/* Calls of one function for every pair f > g of features of two columns; how many. */
-static int64_t visit_products(const wmi_encoder *e, bool narrow,
-                              void (*see)(void *, int64_t, int64_t), void *ctx)
-{
-    int64_t count = 0;
-
-    for (int64_t i = 0; i < e->raw; i++)
-        for (int64_t j = 0; j < i; j++)
-            for (int64_t f = e->first[i]; f < e->first[i + 1]; f++)
-                for (int64_t g = e->first[j]; g < e->first[j + 1]; g++)
-                    if (has_products(e, i, f, narrow) && has_products(e, j, g, narrow)) {
-                        if (see)
-                            see(ctx, f, g);
-                        count++;
-                    }
-    return count;
-}
-
-static bool is_narrow(const wmi_encoder *e)
-{
-    return visit_products(e, false, NULL, NULL) > MOST_PRODUCTS;
-}
-
-int64_t wmi_ratio_products(const wmi_encoder *e)
-{
-    const int64_t count = visit_products(e, is_narrow(e), NULL, NULL);
-
-    return count <= MOST_PRODUCTS ? count : 0;
-}
-
-/* Products as features: centred, of variance one. */
-typedef struct products {
-    int64_t n, dim, count, at;
-    const double *x;       /* (n, dim) */
-    double *z;             /* (n, count) */
-    double *shift, *scale; /* (count) */
-    double *q;             /* (dim, dim), and */
-    const double *b;       /* (count), when they are put back */
-} products;
-
-static void make_product(void *ctx, int64_t f, int64_t g)
-{
-    products *p = ctx;
-    const int64_t c = p->at++;
-    double mean = 0, var = 0;
-
-    for (int64_t i = 0; i < p->n; i++) {
-        p->z[i * p->count + c] = p->x[i * p->dim + f] * p->x[i * p->dim + g];
-        mean += p->z[i * p->count + c] / (double)p->n;
-    }
-    for (int64_t i = 0; i < p->n; i++) {
-        p->z[i * p->count + c] -= mean;
-        var += p->z[i * p->count + c] * p->z[i * p->count + c] / (double)p->n;
-    }
-    p->shift[c] = mean;
-    p->scale[c] = var > 0 ? sqrt(var) : 1;
-    for (int64_t i = 0; i < p->n; i++)
-        p->z[i * p->count + c] /= p->scale[c];
-}
-
-/* The energy x' Q x has Q_fg twice, with the sign of an energy. */
-static void store_product(void *ctx, int64_t f, int64_t g)
-{
-    products *p = ctx;
-    const int64_t c = p->at++;
-
-    p->q[f * p->dim + g] = -0.5 * p->b[c] / p->scale[c];
-}
-
-/* What products add to a log-ratio `offset` (n) at the rows x: into the quadratic term and the
- * constant of bridge k. */
-static wm_status add_products(wm_ratio *r, int64_t k, const int64_t n[2], const double *x,
-                              const double *offset, const wm_ratio_opts *opts, wm_error *err)
-{
-    const int64_t d = r->encoder.dim, count = wmi_ratio_products(&r->encoder);
-    products p = {.n = n[0] + n[1], .dim = d, .count = count, .x = x};
-    double *c = r->theta + wmi_params_find(r->params, "c")->offset + k, *b = NULL, *ones = NULL;
-    wmi_penalised_fit fit;
-    wm_status st;
-
-    if (count == 0)
-        return WM_OK;
-    p.q = r->theta + wmi_params_find(r->params, "quadratic/a")->offset + k * d * d;
-    if ((st = wmi_alloc(&p.z, p.n * count, sizeof *p.z, "products", err)) ||
-        (st = wmi_alloc(&p.shift, count, sizeof *p.shift, "products", err)) ||
-        (st = wmi_alloc(&p.scale, count, sizeof *p.scale, "products", err)) ||
-        (st = wmi_alloc(&b, count, sizeof *b, "products", err)) ||
-        (st = wmi_alloc(&ones, count, sizeof *ones, "products", err)))
-        goto done;
-    for (int64_t i = 0; i < count; i++)
-        ones[i] = 1;
-    (void)visit_products(&r->encoder, is_narrow(&r->encoder), make_product, &p);
-    if ((st = wmi_penalised_solve(
-             &fit, b,
-             &(wmi_penalised_data){
-                 .n = {n[0], n[1]}, .k = count, .x = p.z, .penalty = ones, .offset = offset},
-             opts->control.stop, err)))
-        goto done;
-    p.at = 0;
-    p.b = b;
-    (void)visit_products(&r->encoder, is_narrow(&r->encoder), store_product, &p);
-    *c -= fit.c;
-    for (int64_t i = 0; i < count; i++)
-        *c += b[i] * p.shift[i] / p.scale[i];
-    r->info.numbers += fit.numbers - 1;
-    r->info.missed += fit.missed;
-done:
-    wmi_free(ones);
-    wmi_free(b);
-    wmi_free(p.scale);
-    wmi_free(p.shift);
-    wmi_free(p.z);
-    return st;
-}
-
 /* ---- a bridge ---- */
 
 /* log r_k at rows x, by what r has so far. */
@@ -203,6 +75,19 @@ static wm_status score_bridge(const wm_ratio *r, int64_t k, int64_t n, const dou
     return st;
 }
 
+/* A group is the curve of a number, or the levels of a column. */
+static void group_features(const wmi_encoder *e, const wmi_smooths *curves, int64_t *group)
+{
+    int64_t g = 0;
+
+    for (int64_t j = 0; j < e->raw; j++)
+        for (int64_t f = e->first[j]; f < e->first[j + 1]; f++) {
+            g += f == e->first[j] || isnan(e->level[f - 1]);
+            for (int64_t c = curves->first[f]; c < curves->first[f + 1]; c++)
+                group[c] = g;
+        }
+}
+
 /* Bridge k into the parameters: curves on top of the form that is there, then products, where the
  * quadratic term is for them. */
 static wm_status fit_bridge(wm_ratio *r, const wmi_ends *e, const wm_chain *chain, int64_t k,
@@ -215,6 +100,7 @@ static wm_status fit_bridge(wm_ratio *r, const wmi_ends *e, const wm_chain *chai
     double *coef = r->theta + wmi_params_find(r->params, "additive/coef")->offset + k * d * bases;
     double *c = r->theta + wmi_params_find(r->params, "c")->offset + k;
     double *x = NULL, *features = NULL, *b = NULL, *so_far = NULL;
+    int64_t *group = NULL;
     wmi_smooths curves = {0};
     wmi_penalised_fit fit;
     wm_status st;
@@ -226,14 +112,17 @@ static wm_status fit_bridge(wm_ratio *r, const wmi_ends *e, const wm_chain *chai
         (form && (st = score_bridge(r, k, all, x, so_far, err))) ||
         (st = wmi_smooths_new(&curves, all, d, x, straight, bases, r->knots, err)) ||
         (st = wmi_alloc(&features, all * curves.count, sizeof *features, "curves", err)) ||
-        (st = wmi_alloc(&b, curves.count, sizeof *b, "curves", err)))
+        (st = wmi_alloc(&b, curves.count, sizeof *b, "curves", err)) ||
+        (st = wmi_alloc(&group, curves.count, sizeof *group, "curves", err)))
         goto done;
     wmi_smooths_apply(&curves, all, x, features);
+    group_features(&r->encoder, &curves, group);
     if ((st = wmi_penalised_solve(&fit, b,
                                   &(wmi_penalised_data){.n = {n[0], n[1]},
                                                         .k = curves.count,
                                                         .x = features,
                                                         .penalty = curves.penalty,
+                                                        .group = group,
                                                         .offset = so_far},
                                   opts->control.stop, err)))
         goto done;
@@ -244,9 +133,10 @@ static wm_status fit_bridge(wm_ratio *r, const wmi_ends *e, const wm_chain *chai
     r->info.missed = fmax(r->info.missed, fit.missed);
     if (rows->products && opts->model & WM_RATIO_QUADRATIC &&
         !(st = score_bridge(r, k, all, x, so_far, err)))
-        st = add_products(r, k, n, x, so_far, opts, err);
+        st = wmi_ratio_add_products(r, k, n, x, so_far, opts, err);
 done:
     wmi_free(so_far);
+    wmi_free(group);
     wmi_free(b);
     wmi_free(features);
     wmi_free(x);

@@ -9,9 +9,6 @@
 
 /* Whether an additive term of these features can be fitted by Newton's method. */
 bool wmi_ratio_can_curve(const wmi_encoder *e);
-/* Products of features of two columns that a quadratic term beside curves has; 0: too many. */
-int64_t wmi_ratio_products(const wmi_encoder *e);
-
 struct wm_ratio {
     wm_ratio_model model;
     wm_ratio_form form;
@@ -54,6 +51,14 @@ typedef struct wmi_ratio_rows {
                       products of columns, by penalised regression */
     uint64_t seed;
 } wmi_ratio_rows;
+
+/* Whether a quadratic term beside curves has products of features of two columns. */
+bool wmi_ratio_has_products(const wmi_encoder *e);
+/* What products add to a log-ratio `offset` (n) at the rows x (n, dim) of both waymarks of bridge
+ * k: into its quadratic term and its constant. */
+WM_MUST_CHECK wm_status wmi_ratio_add_products(wm_ratio *r, int64_t k, const int64_t n[2],
+                                               const double *x, const double *offset,
+                                               const wm_ratio_opts *opts, wm_error *err);
 
 /* Copies the settings that make a network. */
 void wmi_ratio_take_opts(wm_ratio *r, const wm_ratio_opts *opts);

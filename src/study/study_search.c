@@ -19,6 +19,7 @@ enum {
     SEARCH_ROWS = 40000,  /* of a table, by which models and waymarks are chosen */
     MIXTURE_COLUMNS = 10, /* at most: more have too many numbers in every component */
     ROUNDS = 4,           /* of placing bridges */
+    PRODUCT_ROWS = 50,    /* of the smaller table: below, products of columns are not tried */
     NETWORK_ROWS = 200,   /* below, a network has nothing to learn from */
     NEWTON_STEPS = 30,    /* about, that curves take for all their strengths */
 };
@@ -250,11 +251,10 @@ static void choose_candidates(wm_study *s, const wm_study_opts *o, int64_t m)
         s->candidate[s->n_candidates++].model = WM_RATIO_QUADRATIC;
     if (mixed || (!o->pairs && additive_cost(&s->data, o, m) < CHEAP))
         s->candidate[s->n_candidates++].model = WM_RATIO_ADDITIVE;
-    if (mixed && n >= NETWORK_ROWS) {
-        if (wmi_ratio_products(&s->data.encoder) > 0)
-            s->candidate[s->n_candidates++].model = WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE;
+    if (mixed && n >= PRODUCT_ROWS && wmi_ratio_has_products(&s->data.encoder))
+        s->candidate[s->n_candidates++].model = WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE;
+    if (mixed && n >= NETWORK_ROWS)
         s->candidate[s->n_candidates++].model = WM_RATIO_ADDITIVE | WM_RATIO_MLP;
-    }
     if (n >= NETWORK_ROWS && !mixed) {
         s->candidate[s->n_candidates++].model = WM_RATIO_QUADRATIC | WM_RATIO_MLP;
         s->candidate[s->n_candidates++].model = WM_RATIO_MLP;
@@ -266,16 +266,17 @@ static bool is_network(const wm_candidate *c)
     return wmi_is_network(c->model);
 }
 
-/* Whether t shall stand instead of the trial that is kept: by more than the noise of the
- * comparison, but for one that is worse than no ratio at all (log r = 0), which anything better
- * replaces. */
+/* Whether t shall stand instead of the trial that is kept: by more than twice the noise of the
+ * comparison, or once where products of columns come to curves, since those that are there have
+ * each been worth their charge; but for one that is worse than no ratio at all (log r = 0), which
+ * anything better replaces. */
 static bool is_better(const wmi_trial *t, const wmi_trial *kept, double *se)
 {
     const double gain = wmi_trial_compare(kept, t, se);
 
     if (!(kept->mean_loss < WORSE_THAN_NOTHING))
         return !(t->mean_loss >= kept->mean_loss);
-    return gain > SURE * *se;
+    return gain > (t->model == (WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE) ? HOPE : SURE) * *se;
 }
 
 /* Candidate i on all folds of this chain; kept in s->trial if it is better than what is there by

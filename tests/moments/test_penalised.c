@@ -132,6 +132,46 @@ static void separable_rows_have_a_finite_answer(void **state)
     assert_true(b[0] > 0);
 }
 
+/* One column of forty differs, by 0.7, in 150 rows each: one strength for all holds it back with
+ * the others, one for each column need not. Its standard error, held by nothing, is
+ * sqrt(2 (1 + 0.7^2 / 4) / 150) = 0.12. */
+static void one_column_of_many_is_not_held_back(void **state)
+{
+    enum { FEW = 150, MANY = 40 };
+    static double rows[2 * FEW * MANY];
+    const wmi_rng rng = wmi_rng_make(5, "test");
+    double even[MANY], b[2][MANY], noise[2] = {0, 0};
+    int64_t group[MANY];
+
+    (void)state;
+    wmi_rng_normal_f64(&rng, 0, 2 * FEW * MANY, rows);
+    for (int i = 0; i < FEW; i++)
+        rows[i * MANY + 7] += 0.7;
+    for (int j = 0; j < MANY; j++) {
+        even[j] = 1;
+        group[j] = j;
+    }
+    for (int t = 0; t < 2; t++) {
+        wmi_penalised_fit fit;
+        wm_error err;
+
+        assert_ok(wmi_penalised_solve(&fit, b[t],
+                                      &(wmi_penalised_data){.n = {FEW, FEW},
+                                                            .k = MANY,
+                                                            .x = rows,
+                                                            .penalty = even,
+                                                            .group = t ? group : NULL},
+                                      NULL, &err),
+                  err);
+        for (int j = 0; j < MANY; j++)
+            noise[t] += j == 7 ? 0 : b[t][j] * b[t][j];
+    }
+    assert_true(b[0][7] < 0.5);
+    assert_near(b[1][7], 0.7, 3 * 0.12);
+    assert_true(b[1][7] > 0.5);
+    assert_true(noise[1] < 0.1 * noise[0]); /* dropped, but for some that chance favours */
+}
+
 static void no_features_are_the_null_model(void **state)
 {
     wmi_penalised_fit fit;
@@ -148,6 +188,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shift_is_found_though_columns_repeat),
         cmocka_unit_test(the_optimum_is_one),
+        cmocka_unit_test(one_column_of_many_is_not_held_back),
         cmocka_unit_test(without_a_difference_little_is_kept),
         cmocka_unit_test(tables_of_unequal_size_give_the_same_ratio),
         cmocka_unit_test(separable_rows_have_a_finite_answer),
