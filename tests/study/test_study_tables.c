@@ -6,6 +6,7 @@
 
 #include "asserts.h"
 #include "base/rng.h"
+#include "scratch.h"
 #include "waymark/study.h"
 
 enum { MOST_ROWS = 4000, MOST_COLUMNS = 40 };
@@ -146,12 +147,51 @@ static void one_product_of_many_is_found(void **state)
     wm_study_free(s);
 }
 
+/* Three classes that do not overlap: log 3 nats. Two thirds of the shuffled pairs are where no pair
+ * is, so that the mean of q/p over pairs is a third: no reason to throw the answer away. */
+static void classes_far_apart_are_not_rejected(void **state)
+{
+    enum { N = 900 };
+    FILE *f = fopen(scratch("classes.csv"), "w");
+    wm_schema *schema;
+    wm_data *t;
+    wm_study_opts o;
+    wm_study_info info;
+    wm_study *s;
+    wm_error err;
+
+    (void)state;
+    assert_non_null(f);
+    draw_normals(rows_of[0], N, "classes");
+    fprintf(f, "x,class\n");
+    for (int i = 0; i < N; i++)
+        fprintf(f, "%.9g,%c\n", 12 * (i % 3) + rows_of[0][i], 'a' + i % 3);
+    fclose(f);
+    assert_ok(wm_schema_new(&schema, &err), err);
+    assert_ok(wm_data_read(&t, scratch("classes.csv"), schema, NULL, &err), err);
+    wm_study_opts_init(&o);
+    o.pairs = 1;
+    o.by_rank = true;
+    o.models[0] = WM_RATIO_MLP;
+    o.n_models = 1;
+    o.adam.iterations = 1500;
+    assert_ok(wm_study_run(&s, t, NULL, schema, &o, &err), err);
+    wm_study_get_info(s, &info);
+    assert_true(info.under_p.log_mean < log(0.5));
+    assert_int_equal(info.verdict, WM_DOUBT);
+    assert_near(info.kl_pq.value, log(3), 0.05);
+    wm_study_free(s);
+    wm_data_free(t);
+    wm_schema_free(schema);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(independent_columns_share_the_answer),
         cmocka_unit_test(zeros_of_one_table_are_found),
         cmocka_unit_test(one_product_of_many_is_found),
+        cmocka_unit_test(classes_far_apart_are_not_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
