@@ -61,7 +61,8 @@ typedef struct wm_checks {
     wm_check check[WM_CHECKS_MAX]; /**< (n) */
 } wm_checks;
 
-/** What the checks add up to: reject if one failed, else doubt if one is in doubt. */
+/** What the checks add up to: reject if one failed; else doubt if one is in doubt, or is needed and
+ * not known. */
 WM_API wm_verdict wm_checks_verdict(const wm_checks *list);
 /** The first check that made the verdict what it is; NULL where that is trust. Borrowed. */
 WM_API const wm_check *wm_checks_reason(const wm_checks *list);

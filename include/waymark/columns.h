@@ -36,8 +36,6 @@ WM_API int64_t wm_columns_raw(const wm_columns *c); /**< columns that the person
 WM_API int64_t wm_columns_dim(const wm_columns *c); /**< columns that the network sees */
 /** The schema as wm_schema_parse() reads it, borrowed; NULL after wm_columns_divide(). */
 WM_API const char *wm_columns_schema(const wm_columns *c);
-/** @param[out] of  (dim) the person's column, from 0, that each comes from */
-WM_API void wm_columns_origin(const wm_columns *c, int64_t *of);
 /** @param rows      (n, raw)
  * @param[out] out  (n, dim)
  * @return WM_OK; WM_EINVAL (a category that is none), WM_ENOMEM. Threads: safe. */

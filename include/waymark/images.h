@@ -139,8 +139,6 @@ WM_API int64_t wm_grid_pairs_cells(const wm_grid_pairs *p);  /**< rows x columns
 WM_API int64_t wm_grid_pairs_height(const wm_grid_pairs *p); /**< pixels: 28 x rows */
 WM_API int64_t wm_grid_pairs_width(const wm_grid_pairs *p);  /**< pixels: 28 x columns */
 WM_API double wm_grid_pairs_mi(const wm_grid_pairs *p);      /**< the truth, in nats */
-/** The cell of every pixel, (height x width), for mixing whole cells: wm_chain's blocks. */
-WM_API void wm_grid_pairs_blocks(const wm_grid_pairs *p, int64_t *block);
 
 /** Draw rows first .. first + n - 1 of a split.
  * @param[out] u,v     (n, height, width), in [0, 1], ink is 1; either may be NULL
@@ -150,10 +148,6 @@ WM_API void wm_grid_pairs_blocks(const wm_grid_pairs *p, int64_t *block);
 WM_API WM_MUST_CHECK wm_status wm_grid_pairs_draw(const wm_grid_pairs *p, wm_split split,
                                                   int64_t first, int64_t n, float *u, float *v,
                                                   uint8_t *labels, wm_error *err);
-/** The same as the bytes of the drawings. */
-WM_API WM_MUST_CHECK wm_status wm_grid_pairs_draw_bytes(const wm_grid_pairs *p, wm_split split,
-                                                        int64_t first, int64_t n, uint8_t *u,
-                                                        uint8_t *v, uint8_t *labels, wm_error *err);
 
 /** Write train/u.npy, train/v.npy (n, height, width) and train/labels.npy (n, cells), uint8, and
  * the same of valid, test and unseen, into a folder: all of them or, unless they replace older

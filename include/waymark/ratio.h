@@ -73,15 +73,15 @@ typedef enum wm_ratio_scaling {
 
 /** Settings; start from wm_ratio_opts_init(). */
 typedef struct wm_ratio_opts {
-    size_t struct_size; /**< set by wm_ratio_opts_init() */ /**< set by wm_ratio_opts_init() */
-    int64_t bridges;                                        /**< m >= 1; default 8 */
-    wm_spacing spacing;                                     /**< default power 1 */
-    wm_ratio_model model;                                   /**< default quadratic */
-    wm_ratio_form form;                                     /**< default free */
-    bool linear_term;                                       /**< quadratic: has w'x; default true */
-    wm_objective objective;                                 /**< default logistic */
-    wm_ratio_optimizer optimizer;                           /**< default auto */
-    wm_ratio_scaling scaling;                               /**< default standard */
+    size_t struct_size;           /**< set by wm_ratio_opts_init() */
+    int64_t bridges;              /**< m >= 1; default 8 */
+    wm_spacing spacing;           /**< default power 1 */
+    wm_ratio_model model;         /**< default quadratic */
+    wm_ratio_form form;           /**< default free */
+    bool linear_term;             /**< quadratic: has w'x; default true */
+    wm_objective objective;       /**< default logistic */
+    wm_ratio_optimizer optimizer; /**< default auto */
+    wm_ratio_scaling scaling;     /**< default standard */
     bool normal_q; /**< q is N(0, I), drawn afresh at every step; q must then be NULL and scaling
                       NONE */
     bool refine;   /**< convex: test the moments and refine; default true */
@@ -137,15 +137,17 @@ typedef struct wm_ratio_info {
  * @param err       detail of a failure, or NULL
  * @return WM_OK; WM_EINVAL (settings, values that are not finite, constant columns), WM_ESHAPE
  * (dims differ), WM_ENOMEM, WM_EDIVERGED (a loss that is not finite), WM_EIO, WM_EFORMAT
- * (checkpoint) Threads: safe for distinct @p out. Cost: Adam: iterations x batch x 2 evaluations of
- * a bridge; convex: a few products of (n, dim) with (dim, dim) for each bridge. */
+ * (checkpoint), WM_EINTERRUPTED (before there was a model). Threads: safe for distinct @p out.
+ * Cost: Adam: iterations x batch x 2 evaluations of a bridge; convex: a few products of (n, dim)
+ * with (dim, dim) for each bridge. */
 WM_API WM_MUST_CHECK wm_status wm_ratio_fit(wm_ratio **out, const wm_data *p, const wm_data *q,
                                             const wm_ratio_opts *opts, wm_error *err);
 WM_API void wm_ratio_free(wm_ratio *r); /**< NULL is fine */
 
 /** log p(x) - log q(x) at the rows of @p x, in double.
  * @param[out] log_r  (count)
- * @return WM_OK; WM_ESHAPE (another dim), WM_ENOMEM. Same values for any split of the rows.
+ * @return WM_OK; WM_ESHAPE (another dim), WM_EINVAL (a category that the model does not know),
+ * WM_ENOMEM. Same values for any split of the rows.
  * Threads: safe. */
 WM_API WM_MUST_CHECK wm_status wm_ratio_log(const wm_ratio *r, const wm_data *x, double *log_r,
                                             wm_error *err);

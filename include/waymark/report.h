@@ -400,12 +400,6 @@ WM_API WM_MUST_CHECK wm_status wm_run_folder_metrics(wm_run_folder *r, const wm_
  * on: numbers as scalars STAGE/KEY, at the line's "step". It is the one file of a run that has the
  * time of day in it. NULL is fine. */
 WM_API void wm_run_folder_tensorboard(wm_run_folder *r);
-/** After a resume from a checkpoint at @p step: drop the lines of later steps, and a last line that
- * was cut short. Lines without a step stay.
- * @param stage  where a run counts its steps anew in every stage: the "stage" of the lines meant;
- *               else NULL */
-WM_API WM_MUST_CHECK wm_status wm_run_folder_rewind(wm_run_folder *r, const char *stage,
-                                                    int64_t step, wm_error *err);
 /** What a line says of the bridges. */
 typedef enum wm_metrics_bridges {
     WM_METRICS_ROWS,   /**< "bridges": k, loss, accuracy and mean log-ratio of each */

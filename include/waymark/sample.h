@@ -5,7 +5,10 @@
  * Chains are state machines that do not wait for each other: one call of the density serves every
  * chain that needs a point, wherever in its own trajectory it is. Random numbers are a function of
  * (seed, chain, transition): the draws of a chain do not depend on how many others run beside it,
- * nor on where a run was interrupted. */
+ * nor on where a run was interrupted.
+ *
+ * Energy-based models walk by these functions inside of the library (ebm.h). For densities of one's
+ * own, from C: examples/own_density.c, and tests/sample, which use this header alone. */
 #ifndef WAYMARK_SAMPLE_H
 #define WAYMARK_SAMPLE_H
 
@@ -195,7 +198,7 @@ WM_API void wm_diagnose_checks(const wm_diagnosis *d, wm_checks *list);
  * bridges, equal ones; each is followed by one transition at the new weights. */
 typedef enum wm_anneal_way {
     WM_ANNEAL_AIS,   /**< from draws of the base to the whole density, k = bridges - 1 first: a
-                        chain's   log weight is the sum of log r_k(x) / n before each transition */
+                        chain's log weight is the sum of log r_k(x) / n before each transition */
     WM_ANNEAL_RAISE, /**< from data down to the base, k = 0 first: log f(x) minus the sum of
                           log r_k(x) / n. After the last change nothing remains to be done */
 } wm_anneal_way;

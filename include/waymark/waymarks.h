@@ -7,6 +7,9 @@
  * from then on; a kept column stays x_0's (the u of a mutual information). One chain may hold all
  * three. For waymarks in the z-space of an invertible map pass z in, and a map to x.
  *
+ * Estimators make chains of their own; who trains bridges with other tools makes waymarks by these
+ * functions (examples/make_waymarks.c).
+ *
  * Arrays are row-major, (rows, dim). Outputs do not depend on the number of threads. */
 #ifndef WAYMARK_WAYMARKS_H
 #define WAYMARK_WAYMARKS_H

@@ -76,7 +76,8 @@ WM_API WM_MUST_CHECK wm_status wm_weights_make(double *out, wm_weights_info *inf
 
 /** New, then _scan over all log-ratios in order, in pieces of any size, then _settle, then _apply
  * over the same log-ratios in any pieces and any order. Neither the pieces nor the number of
- * threads change a bit. Memory: the tail, 3 sqrt(n) numbers, or the share of n that is clipped by
+ * threads change a bit. wm_ratio_apply() works so on files; this is for rows that come from
+ * elsewhere. Memory: the tail, 3 sqrt(n) numbers, or the share of n that is clipped by
  * quantile. */
 typedef struct wm_weights wm_weights;
 

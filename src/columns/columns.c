@@ -33,7 +33,7 @@ const char *wm_columns_schema(const wm_columns *c)
     return c->schema;
 }
 
-void wm_columns_origin(const wm_columns *c, int64_t *of)
+void wmi_columns_origin(const wm_columns *c, int64_t *of)
 {
     for (int64_t j = 0; j < c->encoder.raw; j++)
         for (int64_t f = c->encoder.first[j]; f < c->encoder.first[j + 1]; f++)

@@ -10,6 +10,9 @@ struct wm_columns {
     char *schema; /* or NULL; of the allocator of alloc.h */
 };
 
+/* of: (dim) the person's column, from 0, that each comes from. */
+void wmi_columns_origin(const wm_columns *c, int64_t *of);
+
 WM_MUST_CHECK wm_status wmi_columns_copy(wm_columns **out, const wm_columns *c, wm_error *err);
 
 /* What the columns of u and v are in a file: tensors and metadata, to go behind the model's own.

@@ -9,6 +9,7 @@
 #include "base/opts.h"
 #include "columns/columns_impl.h"
 #include "embed/embed_impl.h"
+#include "images/grid_pairs.h"
 #include "train/trainer.h"
 
 enum { MOST_BRIDGES_UNASKED = 16, MOST_NEGATIVES_UNASKED = 16, MOST_BLOCKS = 1 << 24 };
@@ -507,7 +508,7 @@ wm_status wm_embed_fit_grid(wm_embed **out, const wm_grid_pairs *pairs, const wm
     if ((st = wmi_alloc(&blocks, dim, sizeof *blocks, "blocks", err)))
         return st;
     threads = wmi_threads_use(o.control.threads);
-    wm_grid_pairs_blocks(pairs, blocks);
+    wmi_grid_pairs_blocks(pairs, blocks);
     if ((st = prepare(&e, dim, dim, blocks, &o, err)) || (st = train(e, &source, &o, err)))
         goto done;
     *out = e;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "columns/columns_impl.h"
 #include "waymark/embed.h"
 
 wm_status wm_own_pairs_start(wm_own_pairs *p, int64_t n, double held_out, wm_error *err)
@@ -107,7 +108,7 @@ static wm_status cut_columns(wm_own_pairs *p, const char *text, wm_error *err)
     int64_t *run = NULL;
     wm_status st;
 
-    wm_columns_origin(p->columns[1], p->blocks);
+    wmi_columns_origin(p->columns[1], p->blocks);
     if (!text) /* a column of the person's changes whole */
         return WM_OK;
     if ((st = wmi_alloc(&run, raw, sizeof *run, "blocks", err)))

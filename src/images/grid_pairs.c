@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/sums.h"
 #include "images/alphabets.h"
+#include "images/grid_pairs.h"
 #include "images/u8_files.h"
 
 enum { SIDE = WM_DRAWING_SIDE, N_SPLITS = 4 };
@@ -101,7 +102,7 @@ double wm_grid_pairs_mi(const wm_grid_pairs *p)
     return wmi_sum_value(&sum);
 }
 
-void wm_grid_pairs_blocks(const wm_grid_pairs *p, int64_t *block)
+void wmi_grid_pairs_blocks(const wm_grid_pairs *p, int64_t *block)
 {
     const int64_t width = p->columns * SIDE;
 
@@ -210,8 +211,8 @@ wm_status wm_grid_pairs_draw(const wm_grid_pairs *p, wm_split split, int64_t fir
     return draw(p, &as_floats, split, first, n, u, v, labels, err);
 }
 
-wm_status wm_grid_pairs_draw_bytes(const wm_grid_pairs *p, wm_split split, int64_t first, int64_t n,
-                                   uint8_t *u, uint8_t *v, uint8_t *labels, wm_error *err)
+wm_status wmi_grid_pairs_bytes(const wm_grid_pairs *p, wm_split split, int64_t first, int64_t n,
+                               uint8_t *u, uint8_t *v, uint8_t *labels, wm_error *err)
 {
     return draw(p, &as_bytes, split, first, n, u, v, labels, err);
 }
@@ -225,9 +226,9 @@ static wm_status fill(const wmi_u8_file *file, int64_t first, int64_t n, uint8_t
 {
     const int which = file->tag % N_FILES;
 
-    return wm_grid_pairs_draw_bytes(file->ctx, (wm_split)(file->tag / N_FILES), first, n,
-                                    which == FILE_U ? to : NULL, which == FILE_V ? to : NULL,
-                                    which == FILE_LABELS ? to : NULL, err);
+    return wmi_grid_pairs_bytes(file->ctx, (wm_split)(file->tag / N_FILES), first, n,
+                                which == FILE_U ? to : NULL, which == FILE_V ? to : NULL,
+                                which == FILE_LABELS ? to : NULL, err);
 }
 
 wm_status wm_grid_pairs_write(const wm_grid_pairs *p, const int64_t n[4], const char *folder,

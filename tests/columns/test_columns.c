@@ -58,7 +58,7 @@ static void numbers_and_categories(void **state)
     assert_ok(wm_columns_fit(&c, ROWS, wm_data_rows(data), schema, &err), err);
     assert_int_equal(wm_columns_raw(c), RAW);
     assert_int_equal(wm_columns_dim(c), DIM);
-    wm_columns_origin(c, of);
+    wmi_columns_origin(c, of);
     assert_memory_equal(of, origin, sizeof of);
     assert_ok(wm_columns_apply(c, ROWS, wm_data_rows(data), x[0], &err), err);
     for (int i = 0; i < ROWS; i++)

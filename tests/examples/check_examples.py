@@ -10,6 +10,7 @@ cmake, build, cc, examples = sys.argv[1:]
 WANT = {  # example: (pattern of a number in its output, the truth, tolerance)
     "fit_ratio": (r"KL\(p, q\) = ([0-9.]+) nats", 9.038, 0.1),  # sd of log r over 20,000 rows: 0.01; 5 of them twice
     "make_waymarks": (r"waymark 2: alpha 0.007812, standard deviation ([0-9.e-]+)", 0.0078125, 0.0003),  # 5/sqrt(2n)
+    "own_density": (r"log Z = ([0-9.-]+)", 0.452, 0.2),  # standard error of 400 chains of 300 steps: some hundredths
 }
 
 with tempfile.TemporaryDirectory() as top:

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "must.h"
+#include "report/run/run_folder.h"
 #include "waymark/report.h"
 
 enum { FILES = 4, SEPARATOR = 30, PATH = 600 };
@@ -73,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
          &err);
     must(!wm_run_folder_open(&r, folder, "ratio", WM_RUN_RESUME, &err) || *err.text,
          "refused without words", &err);
-    must(wm_run_folder_rewind(r, NULL, 10, &err) == WM_OK, "lines that cannot be cut", &err);
+    must(wmi_run_lines_rewind(r, NULL, 10, &err) == WM_OK, "lines that cannot be cut", &err);
     wm_run_folder_close(r);
     snprintf(path, sizeof path, "%s/mine.txt", folder);
     must(access(path, F_OK) == 0, "a file of another is gone", &err);

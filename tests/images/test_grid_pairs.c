@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include "base/alloc.h"
+#include "images/grid_pairs.h"
 #include "images/u8_files.h"
 #include "waymark/images.h"
 
@@ -85,9 +86,9 @@ static void cells_show_a_character_and_the_next(void **state)
     for (int block = 0; block < 8; block++) {
         const int from = block * N / 8;
 
-        assert_ok(wm_grid_pairs_draw_bytes(p, WM_SPLIT_TRAIN, from, N / 8, u, v,
-                                           labels + from * CELLS, &err),
-                  err);
+        assert_ok(
+            wmi_grid_pairs_bytes(p, WM_SPLIT_TRAIN, from, N / 8, u, v, labels + from * CELLS, &err),
+            err);
         for (int i = 0; i < N / 8; i++)
             for (int cell = 0; cell < CELLS; cell++) {
                 const int64_t size = wm_alphabets_size(alphabets, cell);
@@ -122,7 +123,7 @@ static void held_out_drawings_are_seen_in_one_split_alone(void **state)
     for (int split = 0; split < 4; split++) {
         bool shown[DRAWINGS] = {false};
 
-        assert_ok(wm_grid_pairs_draw_bytes(p, (wm_split)split, 0, N, u, v, NULL, &err), err);
+        assert_ok(wmi_grid_pairs_bytes(p, (wm_split)split, 0, N, u, v, NULL, &err), err);
         for (int i = 0; i < N * CELLS; i++) {
             int c, d;
 
@@ -134,7 +135,7 @@ static void held_out_drawings_are_seen_in_one_split_alone(void **state)
         for (int d = 0; d < DRAWINGS; d++)
             assert_int_equal(shown[d], (d >= DRAWINGS - 2) == (split == WM_SPLIT_UNSEEN));
     }
-    assert_int_equal(wm_grid_pairs_draw_bytes(whole, WM_SPLIT_UNSEEN, 0, 1, u, v, NULL, &err),
+    assert_int_equal(wmi_grid_pairs_bytes(whole, WM_SPLIT_UNSEEN, 0, 1, u, v, NULL, &err),
                      WM_EINVAL);
     assert_non_null(strstr(err.text, "no drawings are held out"));
     wm_grid_pairs_free(p), wm_grid_pairs_free(whole);
@@ -150,18 +151,18 @@ static void rows_are_functions_of_their_number(void **state)
     wm_error err = {0};
 
     (void)state;
-    assert_ok(wm_grid_pairs_draw_bytes(p, WM_SPLIT_TEST, 0, N, u, NULL, labels, &err), err);
+    assert_ok(wmi_grid_pairs_bytes(p, WM_SPLIT_TEST, 0, N, u, NULL, labels, &err), err);
     omp_set_num_threads(3);
     for (int i = 0; i < N; i += 7)
-        assert_ok(wm_grid_pairs_draw_bytes(p, WM_SPLIT_TEST, i, i + 7 <= N ? 7 : N - i,
-                                           again + i * PIXELS, NULL, NULL, &err),
+        assert_ok(wmi_grid_pairs_bytes(p, WM_SPLIT_TEST, i, i + 7 <= N ? 7 : N - i,
+                                       again + i * PIXELS, NULL, NULL, &err),
                   err);
     assert_memory_equal(u, again, sizeof u);
     assert_ok(wm_grid_pairs_draw(p, WM_SPLIT_TEST, 0, N, f, g, NULL, &err), err);
     omp_set_num_threads(threads);
     for (int i = 0; i < N * PIXELS; i++)
         assert_near(f[i], u[i] / 255.0, 1e-7);
-    assert_ok(wm_grid_pairs_draw_bytes(p, WM_SPLIT_TEST, 0, N, NULL, again, NULL, &err), err);
+    assert_ok(wmi_grid_pairs_bytes(p, WM_SPLIT_TEST, 0, N, NULL, again, NULL, &err), err);
     for (int i = 0; i < N * PIXELS; i++)
         assert_near(g[i], again[i] / 255.0, 1e-7);
     for (int k = 0; k < 3; k++) { /* other splits and seeds: other rows */
@@ -186,7 +187,7 @@ static void files_hold_the_rows(void **state)
     assert_ok(wm_grid_pairs_write(p, n, scratch("pairs"), false, &err), err);
     assert_int_equal(scratch_count(scratch("pairs")), 3); /* no test */
     assert_int_equal(scratch_count(scratch("pairs/unseen")), 3);
-    assert_ok(wm_grid_pairs_draw_bytes(p, WM_SPLIT_TRAIN, 0, 7, NULL, v, labels, &err), err);
+    assert_ok(wmi_grid_pairs_bytes(p, WM_SPLIT_TRAIN, 0, 7, NULL, v, labels, &err), err);
     assert_ok(wmi_u8_read(&x, &rows, &dim, scratch("pairs/train/v.npy"), &err), err);
     assert_int_equal(rows, 7);
     assert_memory_equal(x, v, sizeof v);
@@ -206,12 +207,12 @@ static void pixels_know_their_cell(void **state)
     int64_t block[3 * SIZE];
 
     (void)state;
-    wm_grid_pairs_blocks(p, block);
+    wmi_grid_pairs_blocks(p, block);
     for (int i = 0; i < 3 * SIZE; i++)
         assert_int_equal(block[i], i % (3 * SIDE) / SIDE);
     wm_grid_pairs_free(p);
     p = make_pairs(2, 1, 0, 1);
-    wm_grid_pairs_blocks(p, block);
+    wmi_grid_pairs_blocks(p, block);
     for (int i = 0; i < 2 * SIZE; i++)
         assert_int_equal(block[i], i / SIZE);
     wm_grid_pairs_free(p);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/io.h"
+#include "report/run/run_folder.h"
 #include "scratch.h"
 #include "waymark/report.h"
 #include "waymark/version.h"
@@ -311,18 +312,18 @@ static void a_resume_goes_back_to_its_checkpoint(void **state)
     fclose(f);
     assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_RESUME, &err), err);
     assert_true(wm_run_folder_resumed(r));
-    assert_ok(wm_run_folder_rewind(r, NULL, 1000, &err), err); /* only the half line goes */
+    assert_ok(wmi_run_lines_rewind(r, NULL, 1000, &err), err); /* only the half line goes */
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
                         "{\"step\": 100, \"loss\": 0.5}\n{\"step\": 200, \"loss\": 0.5}\n"
                         "{\"step\": 300, \"loss\": 0.5}\n");
-    assert_ok(wm_run_folder_rewind(r, NULL, 200, &err), err);
+    assert_ok(wmi_run_lines_rewind(r, NULL, 200, &err), err);
     append(r, 300);
     append(r, -1); /* without a step: kept by any rewind that keeps what is before it */
-    assert_ok(wm_run_folder_rewind(r, NULL, 300, &err), err);
+    assert_ok(wmi_run_lines_rewind(r, NULL, 300, &err), err);
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
                         "{\"step\": 100, \"loss\": 0.5}\n{\"step\": 200, \"loss\": 0.5}\n"
                         "{\"step\": 300, \"loss\": 0.5}\n{\"loss\": 0.5}\n");
-    assert_ok(wm_run_folder_rewind(r, NULL, 0, &err), err);
+    assert_ok(wmi_run_lines_rewind(r, NULL, 0, &err), err);
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")), "");
     wm_run_folder_close(r);
 }
@@ -344,15 +345,15 @@ static void stages_count_their_own_steps(void **state)
         assert_ok(wm_run_folder_metrics(r, s, &err), err);
         wm_summary_free(s);
     }
-    assert_ok(wm_run_folder_rewind(r, "noise", 0, &err), err);
+    assert_ok(wmi_run_lines_rewind(r, "noise", 0, &err), err);
     assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "\"step\": 30"));
-    assert_ok(wm_run_folder_rewind(r, "bridges", 20, &err), err);
+    assert_ok(wmi_run_lines_rewind(r, "bridges", 20, &err), err);
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
                         "{\"stage\": \"heads\", \"step\": 100}\n"
                         "{\"stage\": \"heads\", \"step\": 200}\n"
                         "{\"stage\": \"bridges\", \"step\": 10}\n"
                         "{\"stage\": \"bridges\", \"step\": 20}\n");
-    assert_ok(wm_run_folder_rewind(r, "heads", 150, &err), err);
+    assert_ok(wmi_run_lines_rewind(r, "heads", 150, &err), err);
     assert_string_equal(scratch_read(scratch("run/metrics.jsonl")),
                         "{\"stage\": \"heads\", \"step\": 100}\n");
     wm_run_folder_close(r);
@@ -406,7 +407,7 @@ static void one_process_at_a_time(void **state)
     (void)state;
     assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_NEW, &err), err);
     append(r, 1);
-    assert_ok(wm_run_folder_rewind(r, NULL, 1, &err), err); /* must not lose the lock */
+    assert_ok(wmi_run_lines_rewind(r, NULL, 1, &err), err); /* must not lose the lock */
     child = fork();
     if (child == 0) {
         wm_run_folder *other;
@@ -445,7 +446,7 @@ static void no_folder_is_fine(void **state)
     assert_null(path);
     assert_ok(wm_run_folder_config(NULL, s, &err), err);
     assert_ok(wm_run_folder_metrics(NULL, s, &err), err);
-    assert_ok(wm_run_folder_rewind(NULL, NULL, 1, &err), err);
+    assert_ok(wmi_run_lines_rewind(NULL, NULL, 1, &err), err);
     assert_ok(wm_run_folder_summary(NULL, s, &err), err);
     assert_ok(wm_run_folder_figure(NULL, NULL, NULL, &err), err);
     assert_false(wm_run_folder_resumed(NULL));

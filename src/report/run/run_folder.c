@@ -281,7 +281,7 @@ static wm_status settle_down(wm_run_folder *r, wm_run_mode mode, wm_error *err)
     r->metrics = fd;
     sweep(r->top);
     r->manifest = wmi_manifest_load(r->dir);
-    return r->resumed ? wm_run_folder_rewind(r, NULL, INT64_MAX, err) : WM_OK;
+    return r->resumed ? wmi_run_lines_rewind(r, NULL, INT64_MAX, err) : WM_OK;
 }
 
 wm_status wm_run_folder_open(wm_run_folder **out, const char *dir, const char *command,

@@ -29,6 +29,11 @@ WM_MUST_CHECK wm_status wmi_run_lock(int *out, const char *dir, wm_error *err);
  * writes of it for the first time, drops what it had said of this step and all that came after. */
 WM_MUST_CHECK wm_status wmi_run_lines_begin(wm_run_folder *r, const char *key, const char *name,
                                             int64_t step, wm_error *err);
+/* After a resume from a checkpoint at a step: drops the lines of later steps, and a last line that
+ * was cut short. Lines without a step stay. stage: where a run counts its steps anew in every
+ * stage, the "stage" of the lines meant; else NULL. Without a folder nothing is done. */
+WM_MUST_CHECK wm_status wmi_run_lines_rewind(wm_run_folder *r, const char *stage, int64_t step,
+                                             wm_error *err);
 /* All that was appended is on the disk, also what has waited. */
 WM_MUST_CHECK wm_status wmi_run_lines_sync(wm_run_folder *r, wm_error *err);
 

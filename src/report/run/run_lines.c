@@ -204,7 +204,7 @@ static wm_status cut_back(wm_run_folder *r, lines_of of, int64_t step, wm_error 
                                                                   : WM_OK;
 }
 
-wm_status wm_run_folder_rewind(wm_run_folder *r, const char *stage, int64_t step, wm_error *err)
+wm_status wmi_run_lines_rewind(wm_run_folder *r, const char *stage, int64_t step, wm_error *err)
 {
     return r ? cut_back(r, (lines_of){"stage", stage}, step, err) : WM_OK;
 }
