@@ -240,10 +240,12 @@ static wm_status infonce_bound(study *s, int h, int64_t rounds, double *bound, w
         if ((st = wmi_critic_scores(&s->critic, &t, err)))
             return st;
         for (int64_t i = 0; i < b; i++) {
-            double most = -INFINITY, total = 0;
+            float top = -INFINITY; /* GCC 12 for arm64 cannot compile a double fmax() over floats */
+            double most, total = 0;
 
             for (int64_t j = 0; j < b; j++)
-                most = fmax(most, (double)t[i * b + j]);
+                top = fmaxf(top, t[i * b + j]);
+            most = (double)top;
             for (int64_t j = 0; j < b; j++)
                 total += exp((double)t[i * b + j] - most);
             s->influence[row[i]] += (double)t[i * b + i] - most - log(total / (double)b);
