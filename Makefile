@@ -37,13 +37,16 @@ fuzz: ## the fuzzers of all that is read (clang); make fuzz ARGS='600 csv' for t
 tsan: ## the tests that start threads under the thread sanitizer (clang, libomp; installs both); ARGS are ctest's
 	@tools/tsan -j $(JOBS) $(ARGS)
 
-nightly: ## what takes hours: tsan, every file call failing in every command, 1,000 damaged files, an hour of each fuzzer
+nightly: ## what takes hours: tsan, every file call failing in every command, 1,000 damaged files, an hour of each fuzzer, Python under asan
 	@tools/tsan -j $(JOBS)
 	@cmake --preset release -DWAYMARK_TESTS=ON >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@python3 tests/cli/mutations.py build/release/waymark --number 1000
 	@python3 tests/cli/fault_sweep.py build/release/waymark
 	@tools/fuzz 3600
+	@cmake --preset asan -DWAYMARK_TESTS=ON -DWAYMARK_PYTHON=ON >/dev/null
+	@cmake --build --preset asan -j $(JOBS)
+	@ctest --preset asan -L python
 
 lint: ## clang-format, cppcheck and clang-tidy over our sources
 	@tools/setup build check
@@ -59,9 +62,9 @@ docs: ## the reference of the public headers, to build/docs/html (Doxygen)
 	@mkdir -p build
 	@doxygen docs/Doxyfile
 
-site: ## docs/ as a site, to build/site
+site: ## docs/ and results/ as a site, to build/site
 	@tools/setup site check
-	@mkdocs build --quiet --clean
+	@mkdocs build --quiet --clean --strict
 	@doxygen docs/Doxyfile && cp -r build/docs/html build/site/c
 
 wheel: ## build/wheel/waymark-*.whl, with the libraries inside: needs nothing but Python and pip where it is installed

@@ -41,6 +41,11 @@ set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers, pkg-config and CMake files of the 
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-waymark)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.11), python3-numpy, ${openblas}")
+# What Python compiled beside the package goes with it.
+file(WRITE ${CMAKE_BINARY_DIR}/deb/prerm "#!/bin/sh\nset -e\nrm -rf /usr/lib/python3/dist-packages/waymark/__pycache__\n")
+file(CHMOD ${CMAKE_BINARY_DIR}/deb/prerm PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ
+     WORLD_EXECUTE)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/deb/prerm)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "waymark (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_PYTHON_DESCRIPTION "The package waymark for Python 3.11 and later.")
 
