@@ -33,6 +33,14 @@ wmi_moments wmi_moments_f64(const double *x, int64_t n)
     return (wmi_moments){mean, variance(&d1, &d2, n)};
 }
 
+wmi_moments wmi_jackknife(const double *without, int64_t n)
+{
+    wmi_moments m = wmi_moments_f64(without, n);
+
+    m.var *= (double)(n - 1) * (double)(n - 1) / (double)n;
+    return m;
+}
+
 /* The largest term is left out of the sum and put back by log1p, so that terms far below it still
  * show: {0, -40} gives exp(-40), not 0. */
 double wmi_log_sum_exp(const double *x, int64_t n)

@@ -37,6 +37,10 @@ typedef struct wmi_moments {
 /* Mean and variance of x (n) in two passes: the variance keeps its digits under a large mean. */
 wmi_moments wmi_moments_f64(const double *x, int64_t n);
 
+/* Mean and variance of an estimate that was made n times, each time without another n-th of the
+ * data (the delete-a-group jackknife): the variance is that of the estimate from all of them. */
+wmi_moments wmi_jackknife(const double *without, int64_t n);
+
 /* log sum exp(x); -inf when empty or all are -inf, +inf when one is +inf. */
 double wmi_log_sum_exp(const double *x, int64_t n);
 

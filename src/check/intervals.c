@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/sums.h"
+
 double wmi_t_975(int64_t df)
 {
     static const double first[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
@@ -19,7 +21,8 @@ double wmi_t_975(int64_t df)
 wm_estimate wmi_interval(int64_t n, const double *x, const double *w, int64_t folds,
                          const double *without)
 {
-    double sum_w = 0, mean = 0, var = 0, centre = 0, jack = 0, rows, half;
+    const double jack = folds ? sqrt(wmi_jackknife(without, folds).var) : 0;
+    double sum_w = 0, mean = 0, var = 0, rows, half;
 
     for (int64_t i = 0; i < n; i++) {
         const double wi = w ? w[i] : 1;
@@ -34,11 +37,6 @@ wm_estimate wmi_interval(int64_t n, const double *x, const double *w, int64_t fo
         var += dev * dev;
     }
     rows = sqrt(var) / sum_w;
-    for (int64_t f = 0; f < folds; f++)
-        centre += without[f] / (double)folds;
-    for (int64_t f = 0; f < folds; f++)
-        jack += (without[f] - centre) * (without[f] - centre);
-    jack = sqrt(jack * (double)(folds - 1) / (double)folds);
     half = jack > rows ? jack * wmi_t_975(folds - 1) : WMI_Z_975 * rows;
     return (wm_estimate){
         .value = mean, .se = fmax(jack, rows), .lo = mean - half, .hi = mean + half};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sums.h"
 #include "engine/backend/linalg.h"
 
 enum {
@@ -199,16 +200,11 @@ static wm_status leave_out_each(work *w, int64_t parts, double unseen[2], double
 static void correct(wmi_plug_in *out, double full, int64_t groups, const double *without,
                     double columns_each)
 {
-    const double g = (double)groups;
-    double mean = 0, var = 0, bias;
+    const wmi_moments jack = wmi_jackknife(without, groups);
+    const double bias = (double)(groups - 1) * (jack.mean - full);
 
-    for (int64_t i = 0; i < groups; i++)
-        mean += without[i] / g;
-    for (int64_t i = 0; i < groups; i++)
-        var += (without[i] - mean) * (without[i] - mean) * (g - 1) / g;
-    bias = (g - 1) * (mean - full);
     out->corrected = full - bias;
-    out->se = sqrt(var + 0.25 * columns_each * columns_each * bias * bias);
+    out->se = sqrt(jack.var + 0.25 * columns_each * columns_each * bias * bias);
     out->groups = groups;
 }
 

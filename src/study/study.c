@@ -65,26 +65,29 @@ static bool even(const wm_normaliser *n, int64_t rows)
 /* p = r q must integrate to one, and so must q = p / r. An error e(x) of log r with mean m and
  * variance v moves log E_q[r] by m + v/2 and log E_p[1/r] by -m + v/2: half their difference is m.
  * Where both are sure and m is more than noise, log-ratios are shifted by it, here and in the
- * ratio (log r_0 = -(energy + c_0)). The other half, v/2, is the noise of the fits and stays. */
+ * ratio (log r_0 = -(energy + c_0)). The other half, v/2, is the noise of the fits and stays. The
+ * means are kept, as they are then. */
 static wm_status renormalise(wm_study *s, double *shift, double *se, wm_error *err)
 {
     const int q = s->pairs ? 0 : 1;
     const int64_t count = wmi_params_count(s->ratio->params);
     const int64_t c = wmi_params_find(s->ratio->params, "c")->offset;
-    wm_normaliser under[2];
+    wm_normaliser *under_q = &s->info.under_q, *under_p = &s->info.under_p;
     wm_status st;
 
     *shift = *se = 0;
-    if ((st = wmi_normaliser_of(&under[0], s->data.n[q], s->trial.log_r[1], 1, err)) ||
-        (st = wmi_normaliser_of(&under[1], s->data.n[0], s->trial.log_r[0], -1, err)))
+    if ((st = wmi_normaliser_of(under_q, s->data.n[q], s->trial.log_r[1], 1, err)) ||
+        (st = wmi_normaliser_of(under_p, s->data.n[0], s->trial.log_r[0], -1, err)))
         return st;
-    *shift = 0.5 * (under[0].log_mean - under[1].log_mean);
-    *se = 0.5 * hypot(under[0].se, under[1].se);
-    if (!even(&under[0], s->data.n[q]) || !even(&under[1], s->data.n[0]) ||
-        fabs(*shift) < 2 * *se || s->data.weight[0] || s->data.weight[q]) {
+    *shift = 0.5 * (under_q->log_mean - under_p->log_mean);
+    *se = 0.5 * hypot(under_q->se, under_p->se);
+    if (!even(under_q, s->data.n[q]) || !even(under_p, s->data.n[0]) || fabs(*shift) < 2 * *se ||
+        s->data.weight[0] || s->data.weight[q]) {
         *shift = *se = 0;
         return WM_OK;
     }
+    under_q->log_mean -= *shift;
+    under_p->log_mean += *shift;
     for (int t = 0; t < 2; t++)
         for (int64_t i = 0; i < s->data.n[s->pairs ? 0 : t]; i++)
             s->trial.log_r[t][i] -= *shift;

@@ -372,12 +372,8 @@ static wm_status check_impossible(wm_study *s, const wm_data *p, const wm_study_
 wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *opts, wm_error *err)
 {
     wm_study_info *info = &s->info;
-    const int64_t np = s->data.n[0], nq = s->data.n[s->pairs ? 0 : 1];
     wm_status st;
 
-    if ((st = wmi_normaliser_of(&info->under_q, nq, s->trial.log_r[1], 1, err)) ||
-        (st = wmi_normaliser_of(&info->under_p, np, s->trial.log_r[0], -1, err)))
-        return st;
     info->lower_pq = info->kl_pq.value - info->under_q.log_mean;
     if ((st = check_impossible(s, p, opts, err)) || (st = wmi_study_look_at_form(s, opts, err)) ||
         (st = wmi_study_check_support(s, err)))
@@ -385,8 +381,8 @@ wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *op
     wmi_study_check_form(s);
     check_chasm(s);
     check_extrapolation(s);
-    check_normaliser(s, 0, &info->under_q, nq);
-    check_normaliser(s, 1, &info->under_p, np);
+    check_normaliser(s, 0, &info->under_q, info->n_q);
+    check_normaliser(s, 1, &info->under_p, info->n_p);
     if ((st = check_bridges(s, err)))
         return st;
     check_overfitting(s);

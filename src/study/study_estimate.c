@@ -221,14 +221,10 @@ static void hold_back(both_ways *b)
  * rows alone, that of the jackknife. */
 static double spread_of_fits(const wmi_trial *t, int which)
 {
-    const double folds = (double)t->n_without;
-    double mean = 0, var = 0;
+    const double *without = t->without[which];
 
-    for (int64_t f = 0; f < t->n_without; f++)
-        mean += t->without[which][f] / folds;
-    for (int64_t f = 0; f < t->n_without; f++)
-        var += (t->without[which][f] - mean) * (t->without[which][f] - mean) / (folds - 1);
-    return sqrt(var) * (wmi_is_network(t->model) ? 1 : (folds - 1) / sqrt(folds));
+    return sqrt(wmi_is_network(t->model) ? wmi_moments_f64(without, t->n_without).var
+                                         : wmi_jackknife(without, t->n_without).var);
 }
 
 /* Far apart the mean of r hangs on rows that are not there: means of log-ratios are all that is

@@ -106,6 +106,24 @@ static void softplus_and_log1mexp_are_accurate(void **state)
     assert_true(isnan(wmi_log1mexp(1)) && isnan(wmi_log1mexp(NAN)));
 }
 
+/* Of a mean the jackknife is what everybody knows: the variance of the mean of n values. */
+static void jackknife_of_a_mean(void **state)
+{
+    enum { N = 6 };
+    const double x[N] = {1, 4, -2, 8, 5, 0.5};
+    double sum = 0, without[N];
+    wmi_moments m;
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        sum += x[i];
+    for (int i = 0; i < N; i++)
+        without[i] = (sum - x[i]) / (N - 1);
+    m = wmi_jackknife(without, N);
+    assert_near(m.mean, sum / N, 1e-15);
+    assert_near(m.var, wmi_moments_f64(x, N).var / N, 1e-14);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +131,7 @@ int main(void)
         cmocka_unit_test(infinities_and_nan_go_through_a_sum),
         cmocka_unit_test(variance_survives_a_large_mean),
         cmocka_unit_test(moments_of_few_or_bad_values),
+        cmocka_unit_test(jackknife_of_a_mean),
         cmocka_unit_test(logsumexp_is_stable),
         cmocka_unit_test(logsumexp_at_the_edges),
         cmocka_unit_test(softplus_and_log1mexp_are_accurate),
