@@ -83,10 +83,41 @@ def disc_and_ring(rng, n):
     return np.c_[r * np.cos(a), r * np.sin(a)], np.c_[s * np.cos(b), s * np.sin(b)], inf
 
 
+def exponentials(d, rate):
+    """Waiting times, of q with a higher rate."""
+    def draw(rng, n):
+        return rng.exponential(1, (n, d)), rng.exponential(1 / rate, (n, d)), d * (rate - 1 - log(rate))
+    return draw
+
+
+def lognormals(rng, n):
+    return np.exp(rng.normal(size=(n, 3))), np.exp(.5 + 1.2 * rng.normal(size=(n, 3))), 3 * (log(1.2) + 1.25 / 2.88 - .5)
+
+
+def cauchys(rng, n):
+    return rng.standard_cauchy((n, 1)), rng.standard_cauchy((n, 1)) + 2, log(2)
+
+
+def student_normal(rng, n):
+    """Most of the divergence comes from where q has no rows."""
+    x = np.linspace(-3000, 3000, 6000001)
+    log_p, log_q = student_t.logpdf(x, 3), -x * x / 4.5 - log(1.5 * sqrt(2 * pi))
+    return rng.standard_t(3, (n, 1)), 1.5 * rng.normal(size=(n, 1)), float(np.trapezoid(np.exp(log_p) * (log_p - log_q), x))
+
+
+def three_signs(rng, n):
+    """Any two columns are those of q: the product of the three is positive in nine rows of ten."""
+    x = rng.normal(size=(n, 3))
+    x[(x.prod(1) < 0) & (rng.random(n) < .8), 0] *= -1
+    return x, rng.normal(size=(n, 3)), .9 * log(1.8) + .1 * log(.2)
+
+
 PROBLEMS = {"gaussians 20 nats": gaussians(5, 20), "near gaussians": near_gaussians, "60 columns": gaussians(60, 5),
             "stretched": stretched, "mixtures": mixtures, "banana": banana, "student far": students(4),
             "student near": students(1), "uniform/beta": uniform_beta, "uniform/uniform": uniforms,
-            "squares": squares, "disc/ring": disc_and_ring}
+            "squares": squares, "disc/ring": disc_and_ring,
+            "exponentials": exponentials(1, 2), "exponentials, 5 columns": exponentials(5, 1.5), "lognormals": lognormals,
+            "cauchy": cauchys, "student/normal": student_normal, "three signs": three_signs}
 
 LABELS = {"3 classes, 1 column": (np.array([[-1.], [0], [1.5]]), np.ones(3), np.ones(3) / 3),
           "2 classes, 2 columns": (np.array([[0, 0], [1., 1]]), np.ones(2), np.array([.7, .3])),
