@@ -79,7 +79,9 @@ static wm_status place_by_moments(wm_alphas *out, wmi_alpha_path *path, const wm
         goto done;
     if (m == WM_AUTO) {
         m = data->linear ? wmi_alpha_path_bridges(path, o->max_bridges) : 1;
-        m = m > blocks_want ? m : blocks_want;
+        /* Pairs with discrete columns mostly have a mutual information that one classifier can
+         * tell: blocks turn one by one where it cannot. */
+        m = o->pairs || m > blocks_want ? m : blocks_want;
     }
     if (o->given_spacing)
         st = place_as_given(out, o, m, err);
@@ -170,7 +172,7 @@ static wm_status place_again(const wmi_trial *t, const wmi_alpha_path *path,
     bool changed = false;
 
     *did = false;
-    if (data->found.mixed) {
+    if (data->found.mixed || (o->pairs && !data->linear)) {
         place_evenly(t, data, o, out, did);
         return WM_OK;
     }

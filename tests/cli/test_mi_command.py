@@ -55,12 +55,15 @@ class Mixing(Case):
         quick = ("mi", "u.csv", "v.csv", "--no-shuffled", "--model", "quadratic")
         got = self.json_of(*quick)
         self.assertInside(got, "mi", truth)
-        # one bridge for each column of v, whatever the number of its indicators; alphas mean nothing
-        self.assertEqual((got["mixed_columns"], len(got["bridges"])), (3, 3))
+        self.assertEqual((got["mixed_columns"], len(got["bridges"])), (3, 1))  # all columns of v turn at once
         self.assertNotIn("alphas", got)
+        # a bridge for each column of v, whatever the number of its indicators
+        by_column = self.json_of(*quick, "--bridges", "3")
+        self.assertInside(by_column, "mi", truth)
+        self.assertEqual(len(by_column["bridges"]), 3)
         for name, rows in (("u.csv", u), ("v.csv", v)):
             self.put(name, rows[:300])
-        says = self.run_it(*quick)
+        says = self.run_it(*quick, "--bridges", "3")
         self.assertIn("3 columns of whole numbers or categories go, one after the other", says)
         self.assertIn(SENTENCE, says)
 
@@ -69,7 +72,7 @@ class Mixing(Case):
         truth = json.loads(self.run_it("data", "discrete", "--columns", "2", "-n", "1500", "-o", "d", "--json"))["mi"]
         got = self.json_of("mi", "d/u.npy", "d/v.npy", "--no-shuffled", "--model", "quadratic")
         self.assertInside(got, "mi", truth)
-        self.assertEqual((got["mixed_columns"], len(got["bridges"])), (2, 2))
+        self.assertEqual((got["mixed_columns"], len(got["bridges"])), (2, 1))
 
     def test_both_kinds(self):
         """A number that moves and a category that switches; a table of numbers alone does not speak of mixing."""
