@@ -51,7 +51,8 @@ typedef struct look {
     wmi_csv_decimals decimals;
     wmi_csv_index index;
     int64_t dim;
-    bool earlier; /* the schema knows these columns already */
+    bool earlier;   /* the schema knows these columns already */
+    bool may_leave; /* columns out, that nobody asked for */
 } look;
 
 /* --- messages ----------------------------------------------------------------------------------*/
@@ -336,6 +337,7 @@ static void find_idle(look *l)
                        !is_all(file->categorical); /* "all" names no column in particular */
     char what[96];
 
+    l->may_leave = may && (!l->earlier || file->lenient);
     for (int64_t j = 0; j < l->dim; j++) {
         const bool absent = l->t->pick.from[j] < 0, listed = lists && l->forced[j] >= 0;
         const bool index = j == 0 && l->index.may && wmi_csv_index_found(&l->index);
@@ -399,6 +401,23 @@ static wm_status level_text(const look *l, int64_t j, char buf[WMI_CSV_MAX_TEXT 
     return WM_OK;
 }
 
+/* A column of names, or of free text, says nothing by its levels: it is left out where that is
+ * allowed and nobody asked for it. */
+static bool leave_out(const look *l, int64_t j, const char *why)
+{
+    char what[96];
+
+    if (!l->may_leave || l->forced[j] >= 0)
+        return false;
+    l->columns[j].idle = true;
+    l->columns[j].categorical = false;
+    wmi_schema_set_idle(l->file->schema, j);
+    wm_say(l->file->sink, WM_LOG_WARN, "%s: %s has %s, as an identifier or free text has: left out",
+           wmi_text_tail(l->file->path), wm_schema_describe(l->file->schema, j, what, sizeof what),
+           why);
+    return true;
+}
+
 /* A field of a categorical column: its level goes to found if it is new. */
 static wm_status collect(const look *l, wm_schema *found, int64_t j, wm_error *err)
 {
@@ -413,9 +432,14 @@ static wm_status collect(const look *l, wm_schema *found, int64_t j, wm_error *e
         return WM_OK;
     if (wmi_schema_fixed(s))
         return wmi_csv_not_a_level(l->t, s, j, err);
+    if (l->t->row[j].n > WMI_CSV_MAX_TEXT && leave_out(l, j, "very long texts"))
+        return WM_OK;
     if ((st = level_text(l, j, text, err)))
         return st;
     if (wmi_schema_level_find(found, j, text) >= 0)
+        return WM_OK;
+    if (wm_schema_levels(s, j) + wm_schema_levels(found, j) >= WMI_MAX_LEVELS &&
+        leave_out(l, j, "more than 1000 different texts"))
         return WM_OK;
     if (wm_schema_levels(s, j) + wm_schema_levels(found, j) >= WMI_MAX_LEVELS)
         return wmi_about(wmi_fail(err, WM_EINVAL,
