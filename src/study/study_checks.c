@@ -196,21 +196,19 @@ static wm_status check_bridges(wm_study *s, wm_error *err)
         for (int side = 0; side < 2; side++) {
             wm_normaliser n;
             wm_status st = wmi_trial_normaliser(&n, &s->trial, k, side, err);
-            const double miss = fabs(n.log_mean) - 3 * n.se;
 
             if (st)
                 return st;
             if (wmi_normaliser_judged(&n, s->trial.n_path)) {
                 const wm_outcome own = by_mean(s, side, &n, OFF);
+                const double miss = fabs(n.log_mean) - 3 * n.se;
 
                 outcome = own > outcome ? own : outcome;
                 if (miss > worst) {
                     worst = miss;
                     at = k;
                 }
-            }
-            if (!wmi_normaliser_judged(&n, s->trial.n_path) &&
-                (heaviest < 0 || n.ess < heavy.ess)) {
+            } else if (heaviest < 0 || n.ess < heavy.ess) {
                 heaviest = k;
                 heavy = n;
             }
