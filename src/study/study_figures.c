@@ -1,4 +1,4 @@
-/* estimate_figures.c - the figures of a study: how hard the bridges are, what they say at every
+/* study_figures.c - the figures of a study: how hard the bridges are, what they say at every
  * waymark, how log-ratios and weights are spread, which columns matter, and maps of small ratios.
  */
 #include <inttypes.h>

@@ -1,6 +1,6 @@
-/* Every algorithm of conv2d against the plain loops (whose sums are double), in every build that
- * this processor runs: values, gradients, adjointness, and the same bits whatever the number of
- * threads. */
+/* test_conv2d.c - every algorithm of conv2d against the plain loops (whose sums are double), in
+ * every build that this processor runs: values, gradients, adjointness, and the same bits whatever
+ * the number of threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The micro-kernel behind convolutions and quadratic forms, in every build, against sums in double.
+/* test_gemm_kernel.c - the micro-kernel behind convolutions and quadratic forms, in every build,
+ * against sums in double.
  */
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* test_model_file.c - metadata and tensors of model files: what is read, and what is refused with
- * which words. */
+/* test_param_tensors.c - metadata and tensors of model files: what is read, and what is refused
+ * with which words. */
 #include "train/param_tensors.h"
 
 #include <stdio.h>
