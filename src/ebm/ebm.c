@@ -1,4 +1,5 @@
 /* ebm.c - what a wm_ebm is made of: its terms, its noise, its tables. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 enum { EBM_TERMS = WM_EBM_QUADRATIC | WM_EBM_ADDITIVE | WM_EBM_MLP | WM_EBM_RESNET };
 
 enum { LEVEL_ROWS = 8 }; /* that levels are made of, where they are more: one for 2 of log-SNR */
+enum { HINGES = 3 };     /* of each column, for the networks of levels */
 
 /* Terms are numbered alike here, in ratio.h and in nn/. */
 _Static_assert(WM_EBM_QUADRATIC == WMI_TERM_QUADRATIC && WM_EBM_ADDITIVE == WMI_TERM_ADDITIVE &&
@@ -96,7 +98,10 @@ static wm_status set_model(wmi_model *net, const wm_ebm_opts *o, int64_t bridges
     /* A quadratic head on more features costs more than the network under it. */
     net->mlp.out = net->mlp.width < 128 ? net->mlp.width : 128;
     net->mlp.blocks = o->mlp_blocks >= 0 ? (int)o->mlp_blocks : o->height > 0 ? 1 : 2;
-    net->parts = net->levels;
+    net->bends = net->levels;
+    if (net->levels)
+        net->head = (wmi_head_opts){.linear = true, .from_zero = true};
+    net->hinges = net->levels ? HINGES : 0;
     if (!(net->terms & WM_EBM_RESNET))
         return WM_OK;
     if (o->height < 1)
@@ -150,14 +155,66 @@ wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)
     if (e->net.terms & WM_EBM_ADDITIVE)
         st = wmi_alloc(&e->knots, wmi_model_columns(&e->net) * (e->net.bases + 4), sizeof *e->knots,
                        "knots", err);
-    if (!st && e->net.smooth &&
-        !(st = wmi_alloc(&e->basis, m * e->net.smooth, sizeof *e->basis, "levels", err))) {
-        wmi_level_basis(m, e->alphas.alpha, e->net.smooth, e->basis);
-        e->net.basis = e->basis;
-    }
+    if (!st && e->net.smooth)
+        st = wmi_alloc(&e->basis, m * e->net.smooth, sizeof *e->basis, "levels", err);
+    if (!st && e->net.hinges)
+        st = wmi_alloc(&e->hinge, 3 * e->net.hinges * dim, sizeof *e->hinge, "hinges", err);
     if (!st && e->net.filters)
         st = wmi_alloc(&e->filter, dim * e->net.filters, sizeof *e->filter, "filters", err);
+    if (!st)
+        wmi_ebm_derive(e);
     return st;
+}
+
+/* One hinge on y: above `at`, bent over a width, both in units of the column before it was
+ * centred. A wide range comes out small. */
+static void set_hinge(const wm_ebm *e, int64_t r, double at, double width, double gain)
+{
+    const int64_t d = e->info.dim;
+    const wmi_transform *t = &e->transform;
+    float *rate = e->hinge + 3 * r * d, *offset = rate + d, *gains = offset + d;
+
+    for (int64_t j = 0; j < d; j++) {
+        rate[j] = (float)(t->scale[j] / width);
+        offset[j] = (float)((t->shift[j] - at) / width);
+        gains[j] = (float)(gain * width);
+    }
+}
+
+/* Whole numbers below L, as logits: whether they are more than 0, how far they are above the middle
+ * and close to the top. Other columns: the positive part of y, and what lies beyond one standard
+ * deviation to both sides. */
+static void set_hinges(wm_ebm *e)
+{
+    const wmi_transform *t = &e->transform;
+    const double least = t->levels > 0 ? 1 / t->levels : 0,
+                 bottom = log(t->lambda + (1 - 2 * t->lambda) * least) -
+                          log1p(-t->lambda - (1 - 2 * t->lambda) * least);
+
+    if (t->levels > 0 && t->lambda > 0) {
+        set_hinge(e, 0, bottom, 0.25, 0.5);
+        set_hinge(e, 1, 0, 2, 0.5);
+        set_hinge(e, 2, -bottom - 1, 1, 1);
+        return;
+    }
+    for (int64_t r = 0; r < HINGES; r++)
+        for (int64_t j = 0; j < e->info.dim; j++) {
+            float *at = e->hinge + 3 * r * e->info.dim + j;
+
+            at[0] = r == 1 ? -1 : 1;
+            at[e->info.dim] = r == 0 ? 0 : -1;
+            at[2 * e->info.dim] = 1;
+        }
+}
+
+void wmi_ebm_derive(wm_ebm *e)
+{
+    if (e->basis)
+        wmi_level_basis(e->alphas.bridges, e->alphas.alpha, e->net.smooth, e->basis);
+    if (e->hinge)
+        set_hinges(e);
+    e->net.basis = e->basis;
+    e->net.hinge = e->hinge;
 }
 
 void wm_ebm_free(wm_ebm *e)
@@ -172,6 +229,7 @@ void wm_ebm_free(wm_ebm *e)
     wmi_free(e->theta);
     wmi_free(e->knots);
     wmi_free(e->basis);
+    wmi_free(e->hinge);
     wmi_free(e->filter);
     wmi_free(e->bridges);
     wmi_free(e);

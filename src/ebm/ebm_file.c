@@ -316,8 +316,8 @@ static wm_status read_tensors(wm_ebm *e, const wmi_safetensors *f, const char *p
         if (!(e->alphas.alpha[k] > 0 && e->alphas.alpha[k] < 1))
             st = wmi_fail(err, WM_EFORMAT, "alpha %" PRId64 " of a model of levels is %g", k,
                           e->alphas.alpha[k]);
-    if (!st && e->basis)
-        wmi_level_basis(e->info.bridges, e->alphas.alpha, e->net.smooth, e->basis);
+    if (!st)
+        wmi_ebm_derive(e);
     wmi_free(own.bridges);
     return st;
 }

@@ -31,6 +31,7 @@ struct wm_ebm {
     float *theta;  /* of params */
     float *knots;  /* (wmi_model_columns, bases + 4) with an additive term, else NULL */
     float *basis;  /* (m, net.smooth) of a model of levels, else NULL */
+    float *hinge;  /* (net.hinges, 3, dim) where the networks have any, else NULL */
     float *filter; /* (dim, filters): principal components, then whitened columns; or NULL */
 };
 
@@ -39,6 +40,9 @@ unsigned wmi_ebm_terms(const wm_ebm_opts *opts);
 /* From dim, image, alphas.bridges and the settings in opts: networks and tables; noise_theta, theta
  * and knots are made, zero. */
 WM_MUST_CHECK wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *opts, wm_error *err);
+
+/* What follows from alphas and transform alone: the levels' basis and the networks' hinges. */
+void wmi_ebm_derive(wm_ebm *e);
 
 /* ---- rows ---- */
 

@@ -69,6 +69,18 @@ wmi_node *wmi_exp(wmi_graph *g, wmi_node *x)
     return append1(g, "exp", x, NULL, 0);
 }
 
+wmi_node *wmi_bend(wmi_graph *g, wmi_node *x, double slope)
+{
+    if (slope == 1)
+        return x;
+    return append1(g, "bend", x, &(wmi_leaky_attr){slope}, sizeof(wmi_leaky_attr));
+}
+
+wmi_node *wmi_hinges(wmi_graph *g, wmi_node *x, wmi_node *table)
+{
+    return append2(g, "hinges", x, table, NULL, 0);
+}
+
 wmi_node *wmi_add(wmi_graph *g, wmi_node *a, wmi_node *b)
 {
     return append2(g, "add", a, b, NULL, 0);

@@ -21,9 +21,13 @@ typedef struct wmi_init {
     double a, b;
 } wmi_init;
 
-/* Learning-rate groups: the constants c_k move at ten times the rate (facts of the paper's code).
- */
-typedef enum wmi_param_group { WMI_GROUP_BODY, WMI_GROUP_CONSTANT } wmi_param_group;
+/* Learning-rate groups: the constants c_k move at ten times the rate (facts of the paper's code);
+ * splines at a rate of their own beside networks whose gradients are fitted (trainer.h). */
+typedef enum wmi_param_group {
+    WMI_GROUP_BODY,
+    WMI_GROUP_SPLINE,
+    WMI_GROUP_CONSTANT
+} wmi_param_group;
 
 typedef struct wmi_param_entry {
     const char *name; /* "body/stem/w": a path, unique */

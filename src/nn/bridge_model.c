@@ -96,6 +96,9 @@ static wmi_node *term_of_body(wmi_net *net, const wmi_model *model, const wmi_bo
     wmi_node *energy = wmi_head_energy(net, &model->head, h);
 
     wmi_net_leave(net, mark);
+    if (net->read)
+        energy = wmi_energy_add(net, energy, net->read);
+    net->read = NULL;
     return energy;
 }
 
@@ -114,41 +117,66 @@ static wmi_value with_squares(wmi_net *net, wmi_value x)
     return x;
 }
 
+/* What terms are made of: constants, and what several of them read. */
+typedef struct sources {
+    const wmi_model_inputs *in; /* NULL while declaring */
+    wmi_node *filtered;         /* x W of a model with filters */
+} sources;
+
 /* x, and x W beside it. */
-static wmi_value with_filters(wmi_net *net, const wmi_model *model, wmi_value x, wmi_node *filter)
+static wmi_value with_filters(wmi_net *net, const wmi_model *model, wmi_value x, const sources *s)
 {
     if (model->filters && net->graph) {
-        wmi_node *const both[] = {x.node, wmi_matmul(net->graph, x.node, filter, false, false)};
-
-        if (!filter)
+        if (!s->filtered)
             wmi_net_fail(net, WM_EINVAL, "the additive head has no filters");
-        x.node = wmi_concat(net->graph, 2, both, 1);
+        x.node = wmi_concat(net->graph, 2, (wmi_node *[]){x.node, s->filtered}, 1);
     }
     x.c += model->filters;
     return x;
 }
 
-/* The positive parts of x beside x, or beside the last filters of it. */
-static wmi_value with_parts(wmi_net *net, const wmi_model *model, wmi_value x, wmi_node *filter)
+/* x, or the last filters of it, and behind it what lies above the hinges: 1 + hinges times the
+ * columns, each of them together, or, for an image of so many channels, as further channels. */
+static wmi_value with_hinges(wmi_net *net, const wmi_model *model, wmi_value x, const sources *s,
+                             int64_t channels)
 {
-    const int64_t d = x.c;
+    const int64_t d = x.c, h = model->hinges, columns = (1 + h) * d;
+    wmi_graph *g = net->graph;
 
-    if (x.node) {
-        wmi_graph *g = net->graph;
-        wmi_node *both[] = {x.node, wmi_leaky_relu(g, x.node, 0)};
+    if (x.node && !s->in->hinge)
+        wmi_net_fail(net, WM_EINVAL, "the network has no hinges");
+    if (x.node && s->in->hinge) {
+        const int64_t n = x.node->shape.dim[0];
+        wmi_node *both[] = {
+            x.node, wmi_reshape(g, wmi_hinges(g, x.node, s->in->hinge), 2, (int64_t[]){n, h * d})};
 
-        if (model->filters >= d && filter)
-            both[0] =
-                wmi_matmul(g, x.node, wmi_slice(g, filter, 1, model->filters - d, model->filters),
-                           false, false);
+        if (model->filters >= d && s->filtered)
+            both[0] = wmi_slice(g, s->filtered, 1, model->filters - d, model->filters);
         x.node = wmi_concat(g, 2, both, 1);
+        if (channels > 0) {
+            x.node = wmi_reshape(g, x.node, 4, (int64_t[]){n, 1 + h, d / channels, channels});
+            x.node = wmi_permute(g, x.node, (int[]){0, 2, 1, 3});
+            x.node = wmi_reshape(g, x.node, 2, (int64_t[]){n, columns});
+        }
     }
-    x.c = 2 * d;
+    x.c = columns;
     return x;
 }
 
+/* The features of the CondResNet, which sees hinges as channels. */
+static wmi_node *term_of_resnet(wmi_net *net, const wmi_model *model, wmi_value x, const sources *s)
+{
+    wmi_body body = {.kind = WMI_BODY_RESNET, .resnet = model->resnet};
+
+    if (model->hinges) {
+        x = with_hinges(net, model, x, s, model->resnet.channels);
+        body.resnet.channels *= 1 + model->hinges;
+    }
+    return term_of_body(net, model, &body, x);
+}
+
 static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_value x,
-                      const wmi_model_inputs *in)
+                      const sources *s)
 {
     const wmi_head_opts linear = wmi_head_linear(), squares = {.linear = true, .from_zero = true};
 
@@ -159,16 +187,15 @@ static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_
         return model->diagonal ? wmi_head_energy(net, &squares, with_squares(net, x))
                                : wmi_head_energy(net, &model->quadratic, x);
     case WMI_TERM_ADDITIVE:
-        return wmi_head_additive(net, model->bases, in ? in->knots : NULL,
-                                 with_filters(net, model, x, in ? in->filter : NULL));
+        return wmi_head_additive(net, model->bases, s->in ? s->in->knots : NULL,
+                                 with_filters(net, model, x, s));
     case WMI_TERM_MLP:
         return term_of_body(net, model, &(wmi_body){.kind = WMI_BODY_MLP, .mlp = model->mlp},
-                            model->squares ? with_squares(net, x)
-                            : model->parts ? with_parts(net, model, x, in ? in->filter : NULL)
-                                           : x);
+                            model->squares  ? with_squares(net, x)
+                            : model->hinges ? with_hinges(net, model, x, s, 0)
+                                            : x);
     default:
-        return term_of_body(net, model,
-                            &(wmi_body){.kind = WMI_BODY_RESNET, .resnet = model->resnet}, x);
+        return term_of_resnet(net, model, x, s);
     }
 }
 
@@ -178,6 +205,7 @@ static wmi_node *sum_of_terms(wmi_net *net, const wmi_model *model, const wmi_mo
     const bool shared = in && in->layout == WMI_ROWS_SHARED;
     wmi_node *energy = NULL, *xn = in ? in->x : NULL, *un = in ? in->u : NULL;
     wmi_value x, ux, u = {.c = 0};
+    sources shares = {.in = in};
 
     if (!sane(net, model))
         return NULL;
@@ -196,6 +224,8 @@ static wmi_node *sum_of_terms(wmi_net *net, const wmi_model *model, const wmi_mo
     if (in && in->mix && model->terms != WMI_TERM_SEPARABLE)
         wmi_net_fail(net, WM_EINVAL, "model: only the separable term mixes cells by itself");
     ux = (model->terms & ~WMI_TERM_SEPARABLE) ? join(net, u, x) : x;
+    if (in && in->filter && model->filters && ux.node)
+        shares.filtered = wmi_matmul(net->graph, ux.node, in->filter, false, false);
     for (int i = 0; i < WMI_TERMS && !net->st; i++) {
         const unsigned which = 1u << i;
         size_t mark;
@@ -208,7 +238,7 @@ static wmi_node *sum_of_terms(wmi_net *net, const wmi_model *model, const wmi_mo
             e = wmi_separable(net, &model->separable, model->independent, u, x,
                               in ? in->mix : NULL);
         else
-            e = term(net, model, which, ux, in);
+            e = term(net, model, which, ux, &shares);
         energy = wmi_energy_add(net, energy, e);
         wmi_net_leave(net, mark);
     }
@@ -221,6 +251,7 @@ wm_status wmi_model_declare(wmi_params *params, const char *prefix, const wmi_mo
     wmi_net net = wmi_net_declare(params, prefix, model->bridges, err);
 
     net.smooth = model->smooth;
+    net.bends = model->bends;
     (void)sum_of_terms(&net, model, NULL);
     return wmi_net_status(&net, err);
 }
@@ -234,6 +265,7 @@ static wmi_node *build_terms(wmi_graph *g, const char *prefix, const wmi_model *
 
     net.first = in->first;
     net.smooth = model->smooth;
+    net.bends = model->bends;
     if (model->smooth && in->basis)
         net.basis = wmi_slice(g, in->basis, 0, in->first, in->first + count);
     else if (model->smooth)
@@ -357,6 +389,8 @@ void wmi_model_constants(wmi_graph *g, const wmi_model *model, wmi_model_inputs 
 
     if (model->smooth)
         in->basis = wmi_input(g, "basis", 2, (int64_t[]){model->bridges, model->smooth});
+    if (model->hinges && model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET))
+        in->hinge = wmi_input(g, "hinge", 3, (int64_t[]){model->hinges, 3, model->dim});
     if (!(model->terms & WMI_TERM_ADDITIVE))
         return;
     in->knots = wmi_input(g, "knots", 2, knots);
@@ -383,6 +417,9 @@ wm_status wmi_model_fill(wmi_program *p, const wmi_model *model, const float *kn
     wm_status st;
 
     if (model->smooth && (st = fill(p, "basis", model->basis, model->bridges * model->smooth, err)))
+        return st;
+    if (model->hinges && model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET) &&
+        (st = fill(p, "hinge", model->hinge, 3 * model->hinges * model->dim, err)))
         return st;
     if (!(model->terms & WMI_TERM_ADDITIVE))
         return WM_OK;

@@ -44,8 +44,12 @@ typedef struct wmi_model {
     wmi_mlp_opts mlp;
     bool diagonal; /* the quadratic term is w' (x, (x^2 - 1) / sqrt(2)) */
     bool squares;  /* the MLP reads x and (x^2 - 1) / sqrt(2): curvature from the first step on */
-    bool parts; /* the MLP reads the positive parts of x, and for x the last dim filters, where the
-                   model has any: x whitened */
+    /* Networks read for each column of x what lies above so many thresholds, and beside it x, or
+     * the last dim filters, where the model has any: x whitened. hinge (hinges, 3, dim) is
+     * borrowed: rates, offsets and gains (ops.h). For an image each is a channel. 0: x alone. */
+    int64_t hinges;
+    const float *hinge;
+    bool bends; /* rectifiers of the networks have no kink */
     wmi_resnet_opts resnet;
     wmi_separable_opts separable;
 } wmi_model;
@@ -82,6 +86,7 @@ typedef struct wmi_model_inputs {
     wmi_node *basis;  /* (count, smooth) of a smooth model */
     wmi_node *knots;  /* (wmi_model_columns, bases + 4) for the additive term, or NULL */
     wmi_node *filter; /* W (dim_u + dim, filters) where the model has filters */
+    wmi_node *hinge;  /* (hinges, 3, dim) of a model with hinges */
 } wmi_model_inputs;
 
 /* Columns that the additive term reads. */

@@ -2,7 +2,7 @@
  * it leaves open is as in the authors' code):
  *
  *   stem conv -> ScaleShift_k -> blocks -> LeakyReLU -> sum over positions -> dense -> ScaleShift_k
- *   -> LeakyReLU
+ *   -> LeakyReLU                 (flat: without the sum, which knows what there is but not where)
  *   block:     act -> 3x3 conv -> ScaleShift_k -> act -> 3x3 conv -> ScaleShift_k -> [2x2 pool]
  *   shortcut:  [1x1 conv -> ScaleShift_k] -> [2x2 pool], added to the block; no activation after it
  *
@@ -10,6 +10,8 @@
  * are one op. The average of a sum is the sum of averages, so average pooling follows the sum; the
  * maximum is not linear and is taken of both paths. Images are (rows, h, w, c). */
 #include "nn/cond_resnet.h"
+
+#include "nn/heads.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -169,17 +171,23 @@ wmi_value wmi_cond_resnet(wmi_net *net, const wmi_resnet_opts *o, wmi_value x)
 
     x = wmi_layer_conv(net, "stem", x, o->stem.window, o->stem.stride, o->stem.width, 1);
     x = cond(net, o, "stem", x, NULL, 1);
+    wmi_head_read(net, x, o->slope);
     for (int i = 0; i < o->n_blocks; i++) {
         const size_t mark = wmi_net_enter(net, "block%d", i + 1);
 
         x = res_block(net, o, &o->block[i], x);
+        wmi_head_read(net, x, o->slope);
         wmi_net_leave(net, mark);
         if (o->attention == i + 1)
             x = attention(net, x);
     }
 
     x = wmi_layer_leaky_relu(net, x, o->slope);
-    if (net->graph)
+    if (o->flat)
+        x.c *= x.h * x.w;
+    if (net->graph && o->flat)
+        x.node = wmi_reshape(net->graph, x.node, 2, (int64_t[]){x.node->shape.dim[0], x.c});
+    else if (net->graph)
         x.node = wmi_global_sum_pool(net->graph, x.node);
     x.h = x.w = 0;
     x = wmi_layer_dense(net, "dense", x, o->dense, glorot);

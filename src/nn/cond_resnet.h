@@ -25,6 +25,7 @@ typedef struct wmi_resnet_opts {
     wmi_resnet_block block[WMI_RESNET_MAX_BLOCKS];
     int attention; /* self-attention after this many blocks; 0: none */
     bool max_pool; /* in down blocks; else the average */
+    bool flat;     /* the dense layer reads every position of the last map, not their sum */
     int64_t dense; /* features; with cells, of each of them */
     /* The image is a grid of cells, each an image to the network (cell_net.h); 0 x 0: it is not. */
     int64_t cells_down, cells_across;

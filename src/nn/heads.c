@@ -71,7 +71,7 @@ wmi_node *wmi_head_bilinear(wmi_net *net, wmi_value u, wmi_value v)
 wmi_node *wmi_head_additive(wmi_net *net, int64_t bases, wmi_node *knots, wmi_value x)
 {
     wmi_node *coef =
-        wmi_net_table(net, "coef", 3, (int64_t[]){net->m, x.c, bases}, zero, WMI_GROUP_BODY);
+        wmi_net_table(net, "coef", 3, (int64_t[]){net->m, x.c, bases}, zero, WMI_GROUP_SPLINE);
 
     if (!net->graph)
         return NULL;
@@ -93,4 +93,21 @@ wmi_node *wmi_log_ratio(wmi_net *net, wmi_node *energy)
         return NULL;
     c = wmi_reshape(net->graph, c, 2, (int64_t[]){net->m, 1});
     return wmi_affine(net->graph, wmi_add(net->graph, energy, c), -1, 0);
+}
+
+void wmi_head_read(wmi_net *net, wmi_value x, double slope)
+{
+    const wmi_head_opts linear = {.linear = true, .from_zero = true};
+    size_t mark;
+
+    if (!net->bends)
+        return;
+    mark = wmi_net_enter(net, "read");
+    x = wmi_layer_leaky_relu(net, x, slope);
+    x.c *= x.h > 0 ? x.h * x.w : 1;
+    x.h = x.w = 0;
+    if (x.node)
+        x.node = wmi_reshape(net->graph, x.node, 2, (int64_t[]){x.node->shape.dim[0], x.c});
+    net->read = wmi_energy_add(net, net->read, wmi_head_energy(net, &linear, x));
+    wmi_net_leave(net, mark);
 }

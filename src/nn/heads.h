@@ -35,5 +35,8 @@ wmi_node *wmi_head_additive(wmi_net *net, int64_t bases, wmi_node *knots, wmi_va
 wmi_node *wmi_energy_add(wmi_net *net, wmi_node *a, wmi_node *b);
 /* log r_k = -(E_k + c_k), (m, n): "c" (m), zero at the start, WMI_GROUP_CONSTANT. */
 wmi_node *wmi_log_ratio(wmi_net *net, wmi_node *energy);
+/* In a net that bends: adds w_k' act(x), from zero, to what the energy reads beside the features,
+ * so that what is local need not pass through the narrow end of a network. */
+void wmi_head_read(wmi_net *net, wmi_value x, double slope);
 
 #endif

@@ -132,8 +132,10 @@ wmi_value wmi_layer_conv(wmi_net *net, const char *name, wmi_value x, int window
     wmi_node *w =
         wmi_net_param(net, "w", 4, (int64_t[]){window, window, x.c, width}, glorot, WMI_GROUP_BODY);
 
+    if (net->bends)
+        x = wmi_layer_leaky_relu(net, x, pre_slope);
     if (net->graph)
-        x.node = wmi_conv2d(net->graph, x.node, w, stride, pre_slope);
+        x.node = wmi_conv2d(net->graph, x.node, w, stride, net->bends ? 1 : pre_slope);
     wmi_net_leave(net, mark);
     x.h = (x.h + stride - 1) / stride;
     x.w = (x.w + stride - 1) / stride;
@@ -156,10 +158,13 @@ wmi_value wmi_layer_scale_shift(wmi_net *net, const char *name, wmi_value x,
     wmi_node *shift = wmi_net_table(net, "shift", rank, dim, zero, WMI_GROUP_BODY);
 
     if (net->graph) {
-        const wmi_scale_shift_attr attr = {fused.slope, fused.pool, x.shared};
+        const double slope = net->bends ? 1 : fused.slope;
+        const wmi_scale_shift_attr attr = {slope, fused.pool, x.shared};
 
         x.node = wmi_scale_shift(net->graph, x.node, scale, shift, residual ? residual->node : NULL,
                                  attr);
+        if (net->bends)
+            x = wmi_layer_leaky_relu(net, x, fused.slope);
     }
     wmi_net_leave(net, mark);
     x.shared = false;
@@ -179,7 +184,8 @@ wmi_value wmi_layer_conditional(wmi_net *net, const char *name, wmi_value x, int
     wmi_node *w, *b, *scale, *shift;
     size_t mark;
 
-    if (net->graph && x.shared) { /* one product for all bridges */
+    /* One product for all bridges: where they share their rows, or have few of their own. */
+    if (net->graph && (x.shared || net->bends)) {
         x = wmi_layer_dense(net, name, wmi_layer_leaky_relu(net, x, pre_slope), width, init);
         return wmi_layer_scale_shift(net, name, x, residual, (wmi_fused){slope, 1, false});
     }
@@ -201,7 +207,8 @@ wmi_value wmi_layer_conditional(wmi_net *net, const char *name, wmi_value x, int
 wmi_value wmi_layer_leaky_relu(wmi_net *net, wmi_value x, double slope)
 {
     if (net->graph)
-        x.node = wmi_leaky_relu(net->graph, x.node, slope);
+        x.node = net->bends ? wmi_bend(net->graph, x.node, slope)
+                            : wmi_leaky_relu(net->graph, x.node, slope);
     return x;
 }
 

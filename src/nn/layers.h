@@ -21,6 +21,10 @@ typedef struct wmi_net {
     /* Of levels that change smoothly: tables have so many rows instead of one a level, and basis
      * (m, smooth), where building, says what of them a level is made of. 0: a row for each. */
     int64_t smooth;
+    /* For networks whose gradients are fitted: rectifiers have no kink, and the energy reads every
+     * layer; read is what has been read so far, (m, n) or NULL. */
+    bool bends;
+    wmi_node *read;
     wmi_node *basis;
     wm_error *err; /* while declaring */
     wm_status st;
@@ -77,6 +81,7 @@ typedef struct wmi_fused {
 wmi_value wmi_layer_scale_shift(wmi_net *net, const char *name, wmi_value x,
                                 const wmi_value *residual, wmi_fused fused);
 
+/* LeakyReLU, or bend() in a net that bends. */
 wmi_value wmi_layer_leaky_relu(wmi_net *net, wmi_value x, double slope);
 wmi_value wmi_layer_dropout(wmi_net *net, wmi_value x, double rate);
 wmi_value wmi_layer_max_pool(wmi_net *net, wmi_value x); /* 2x2, odd sizes round up */

@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+#include "nn/heads.h"
+
 void wmi_mlp_opts_init(wmi_mlp_opts *opts)
 {
     *opts = (wmi_mlp_opts){.width = 128, .out = 128, .blocks = 1, .residual = true, .slope = 0.3};
@@ -37,6 +39,8 @@ wmi_value wmi_mlp(wmi_net *net, const wmi_mlp_opts *o, wmi_value x)
         return x;
     if (o->residual)
         x = wmi_layer_conditional(net, "first", x, o->width, glorot, NULL, 1, 1);
+    if (o->residual)
+        wmi_head_read(net, x, o->slope);
     for (int i = 0; i < o->blocks; i++) {
         const size_t mark = wmi_net_enter(net, "block%d", i + 1);
 
@@ -46,6 +50,7 @@ wmi_value wmi_mlp(wmi_net *net, const wmi_mlp_opts *o, wmi_value x)
             x = wmi_layer_dropout(
                 net, wmi_layer_conditional(net, "dense", x, o->width, glorot, NULL, 1, o->slope),
                 o->dropout);
+        wmi_head_read(net, x, o->residual ? o->slope : 1);
         wmi_net_leave(net, mark);
     }
     return wmi_layer_conditional(net, "last", x, o->out, glorot, NULL, o->residual ? o->slope : 1,

@@ -4,9 +4,9 @@
  *
  * The stem's window, stride and width; blocks by their width in order, with `down` for 2x2 pooling
  * and `project` for a convolution in the shortcut; then the dense layer. Words of their own:
- * `max` (pooling), `per-channel` (scales and shifts), `dropout RATE`; for a grid of pictures
- * `cells 3x3`, beside which `dense` is a cell's code, and `join WIDTH` for a layer that reads all
- * codes.
+ * `max` (pooling), `flat` (the dense layer reads positions, not their sum), `per-channel` (scales
+ * and shifts), `dropout RATE`; for a grid of pictures `cells 3x3`, beside which `dense` is a cell's
+ * code, and `join WIDTH` for a layer that reads all codes.
  * "laptop" and "paper" are the networks of cond_resnet.h. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,6 +52,8 @@ static bool take_item(wmi_resnet_opts *o, const char *item)
     }
     if (strcmp(item, "max") == 0)
         return o->max_pool = true;
+    if (strcmp(item, "flat") == 0)
+        return o->flat = true;
     if (strcmp(item, "per-channel") == 0)
         return o->per_channel = true;
     if (o->n_blocks < WMI_RESNET_MAX_BLOCKS && sscanf(item, "%" SCNd64 "%n", &width, &used) == 1) {
@@ -134,6 +136,8 @@ const char *wmi_resnet_text(const wmi_resnet_opts *o, char *buf, size_t size)
         PUT(", max");
     if (o->per_channel)
         PUT(", per-channel");
+    if (o->flat)
+        PUT(", flat");
     if (o->dropout > 0)
         PUT(", dropout %g", o->dropout);
     PUT(", dense %" PRId64, o->dense);

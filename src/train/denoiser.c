@@ -142,7 +142,7 @@ wm_status wmi_denoiser_new(wmi_denoiser **out, const wmi_model *model, const wmi
     if ((st = wmi_alloc(&d, 1, sizeof *d, "denoiser", err)))
         return st;
     d->source = source;
-    d->shape = (wmi_denoise_shape){m, rows, (rows + 3) / 4, dim};
+    d->shape = (wmi_denoise_shape){m, rows, (rows + 7) / 8, dim};
     all = all_rows(&d->shape) * dim;
     own = m * rows * dim;
     if ((st = wmi_alloc(&d->level, m, sizeof *d->level, "levels", err)) ||

@@ -8,11 +8,12 @@
 #include "waymark/fit.h"
 
 /* Arrays (theta, best, zeroed), Adam with its groups, the average. lr_constants is for
- * WMI_GROUP_CONSTANT, which does not decay; parameters whose name begins as frozen keep their
- * values (NULL: none). On failure, too, the state is to be closed. */
+ * WMI_GROUP_CONSTANT, which does not decay, splines, times the rate too, for WMI_GROUP_SPLINE;
+ * parameters whose name begins as frozen keep their values (NULL: none). On failure, too, the state
+ * is to be closed. */
 WM_MUST_CHECK wm_status wmi_train_state_open(wmi_train_state *s, const wmi_params *params,
                                              int64_t n_bridges, const wm_adam_opts *adam,
-                                             const char *frozen, wm_error *err);
+                                             double splines, const char *frozen, wm_error *err);
 void wmi_train_state_close(wmi_train_state *s);
 /* Takes theta into the average, if there is one and it is its turn after step s->step. */
 void wmi_train_state_average(wmi_train_state *s, const wm_adam_opts *adam);

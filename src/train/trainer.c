@@ -21,6 +21,7 @@ void wmi_train_opts_init(wmi_train_opts *opts)
         .max_valid_batches = 500,
         .saturated = 0.02,
         .classify = 0.25,
+        .splines = 1,
         .adam = {.iterations = 10000,
                  .batch = 512,
                  .lr = 1e-4,

@@ -40,6 +40,7 @@ typedef struct wmi_train_opts {
     const float *start; /* (wmi_params_count) parameters to start from; NULL: drawn from the seed */
     const char *frozen; /* parameters whose name begins so keep their start values; NULL: none */
     double classify;    /* denoise: weight of a bridge's logistic loss, in nats: 0.25 */
+    double splines;     /* rate of the splines of additive terms, times that of the rest: 1 */
     double saturated;   /* a validation loss below it, twice running, ends the run; 0: never */
     const float *knots; /* (wmi_model_columns, bases + 4) for an additive term, or NULL */
     const float *filter; /* (dim, filters) where the model has filters */

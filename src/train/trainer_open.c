@@ -207,6 +207,8 @@ static wm_status describe(wmi_trainer *t, const wmi_params *params, wm_error *er
         h = wmi_hash(h, o->start, (size_t)t->state.n * sizeof *o->start);
     if (t->denoiser)
         h = wmi_hash(h, &o->classify, sizeof o->classify);
+    if (o->splines != 1)
+        h = wmi_hash(h, &o->splines, sizeof o->splines);
     if (o->frozen)
         h = wmi_hash(h, o->frozen, strlen(o->frozen));
     snprintf(t->settings, 512,
@@ -303,7 +305,8 @@ wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model, const wmi_par
     t->apart = t->opts.objective == WMI_LOGISTIC &&
                !(model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET | WMI_TERM_SEPARABLE));
     if ((st = check_opts(t, model, err)) ||
-        (st = wmi_train_state_open(s, params, t->m, &t->opts.adam, t->opts.frozen, err)) ||
+        (st = wmi_train_state_open(s, params, t->m, &t->opts.adam, t->opts.splines, t->opts.frozen,
+                                   err)) ||
         (st = open_rows(t, model, params, err)) ||
         (st = wmi_graph_new(&t->graph, WMI_F32, params, err)))
         return st;

@@ -14,6 +14,11 @@ static wmi_node *build_leaky(wmi_graph *g, wmi_node *x)
     return wmi_leaky_relu(g, x, 0.25);
 }
 
+static wmi_node *build_bend(wmi_graph *g, wmi_node *x)
+{
+    return wmi_bend(g, x, 0.25);
+}
+
 static double ref_affine(double x)
 {
     return -1.75 * x + 0.375;
@@ -24,6 +29,11 @@ static double ref_leaky(double x)
     return x < 0 ? 0.25 * x : x;
 }
 
+static double ref_bend(double x)
+{
+    return fabs(x) >= 0.5 ? ref_leaky(x) : 0.25 * x + 0.75 * (x + 0.5) * (x + 0.5) / 2;
+}
+
 static void elementwise_functions_match_libm(void **state)
 {
     static const struct {
@@ -32,6 +42,7 @@ static void elementwise_functions_match_libm(void **state)
         double (*ref)(double);
     } functions[] = {{"affine", build_affine, ref_affine},
                      {"leaky_relu", build_leaky, ref_leaky},
+                     {"bend", build_bend, ref_bend},
                      {"exp", wmi_exp, exp}};
     static const int64_t sizes[] = {0, 1, 3, 17, 50001};
     (void)state;

@@ -12,7 +12,8 @@ static void names_and_lists_come_back(void **state)
         "stem 3/1 64, 64 down, attention, 64, 128 down project, dense 10",
         "stem 5/2 8, max, per-channel, dropout 0.25, 16, dense 4",
         "stem 3/1 4, 8, dense 4, cells 2x7, join 30",
-        "stem 3/1 4, 8, dense 4, cells 2x7"};
+        "stem 3/1 4, 8, dense 4, cells 2x7",
+        "stem 5/2 8, flat, dense 4"};
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -35,6 +36,8 @@ static void names_and_lists_come_back(void **state)
         assert_int_equal(a.attention, b.attention);
         assert_int_equal(a.max_pool, b.max_pool);
         assert_int_equal(a.per_channel, b.per_channel);
+        assert_int_equal(a.flat, i == 7);
+        assert_int_equal(b.flat, a.flat);
         assert_int_equal(a.dense, b.dense);
         assert_int_equal(a.cells_down, b.cells_down);
         assert_int_equal(a.cells_across, b.cells_across);

@@ -8,6 +8,7 @@
 #include "asserts.h"
 #include "base/rng.h"
 #include "train/denoiser.h"
+#include "train/train_state.h"
 #include "train/trainer.h"
 
 enum { DIM = 2, BASES = 6, MOST_LEVELS = 12 };
@@ -30,7 +31,7 @@ static wm_chain *make_chain(int64_t bridges)
 
 /* ---- the gradient, in double ---- */
 
-enum { LEVELS = 4, ROWS = 5, PAIRS = 2, SMOOTH = 3, BLOCK = 2 * ROWS + 3 * PAIRS };
+enum { LEVELS = 4, ROWS = 5, PAIRS = 2, SMOOTH = 3, HINGES = 2, BLOCK = 2 * ROWS + 3 * PAIRS };
 
 /* Both programs of a step in double, and rows that stay. */
 typedef struct step {
@@ -56,11 +57,14 @@ static double *input(wmi_program *p, const char *name)
     return at;
 }
 
-/* Knots and basis of a model, in double. */
+/* Knots, basis and hinges of a model, in double. */
 static void fill_constants(const step *s, wmi_program *p, const wm_chain *chain)
 {
+    static const double hinges[HINGES * 3 * DIM] = {1, 2, 0.1, -0.3, 1, 0.5, -1, 1, 0, 0.2, 0.7, 1};
     double *knots = input(p, "knots"), *basis = input(p, "basis");
     float b[LEVELS * SMOOTH];
+
+    memcpy(input(p, "hinge"), hinges, sizeof hinges);
 
     for (int j = 0; j < DIM; j++)
         for (int i = 0; i < BASES + 4; i++)
@@ -70,7 +74,8 @@ static void fill_constants(const step *s, wmi_program *p, const wm_chain *chain)
         basis[i] = (double)b[i];
 }
 
-/* Slopes of 1, so that no kink disturbs differences: splines and squares bend enough. */
+/* Every term, and both networks as levels have them: with hinges, without kinks, which would
+ * disturb differences. The two columns are an image of one row. */
 static void open_step(step *s, double reach)
 {
     const wmi_denoise_shape shape = {LEVELS, ROWS, PAIRS, DIM};
@@ -83,11 +88,23 @@ static void open_step(step *s, double reach)
     int64_t n;
 
     wmi_model_init(&s->model, LEVELS, DIM);
-    s->model.terms = WMI_TERM_QUADRATIC | WMI_TERM_ADDITIVE | WMI_TERM_MLP;
+    s->model.terms = WMI_TERM_QUADRATIC | WMI_TERM_ADDITIVE | WMI_TERM_MLP | WMI_TERM_RESNET;
+    s->model.bends = true;
+    s->model.hinges = HINGES;
     s->model.levels = true;
     s->model.smooth = SMOOTH;
     s->model.bases = BASES;
-    s->model.mlp = (wmi_mlp_opts){.width = 3, .out = 3, .blocks = 1, .residual = true, .slope = 1};
+    s->model.mlp =
+        (wmi_mlp_opts){.width = 3, .out = 3, .blocks = 1, .residual = true, .slope = 0.3};
+    s->model.resnet = (wmi_resnet_opts){.height = 1,
+                                        .width = DIM,
+                                        .channels = 1,
+                                        .stem = {.window = 3, .stride = 1, .width = 2},
+                                        .n_blocks = 1,
+                                        .block = {{.width = 3}},
+                                        .flat = true,
+                                        .dense = 2,
+                                        .slope = 0.3};
     assert_ok(wmi_params_new(&s->params, &err), err);
     assert_ok(wmi_model_declare(s->params, "", &s->model, &err), err);
     n = wmi_params_count(s->params);
@@ -487,6 +504,36 @@ static void a_resumed_run_ends_in_the_same_bits(void **state)
     unlink(path);
 }
 
+/* The first step of Adam is the rate times the gradient's sign, whatever its size. */
+static void splines_and_constants_have_rates_of_their_own(void **state)
+{
+    static const double rate[] = {1, 4, 10};
+    static const char *const name[] = {"w", "coef", "c"};
+    const wmi_param_group group[] = {WMI_GROUP_BODY, WMI_GROUP_SPLINE, WMI_GROUP_CONSTANT};
+    const wmi_init zero = {.kind = WMI_INIT_CONST};
+    wmi_train_opts opts;
+    wmi_train_state s;
+    wmi_params *params;
+    float grad[64];
+    wm_error err;
+
+    (void)state;
+    wmi_train_opts_init(&opts);
+    assert_ok(wmi_params_new(&params, &err), err);
+    for (int i = 0; i < 3; i++)
+        assert_ok(wmi_params_add(params, name[i], 1, (const int64_t[]){2}, zero, group[i], &err),
+                  err);
+    assert_ok(wmi_train_state_open(&s, params, 1, &opts.adam, 4, NULL, &err), err);
+    assert_true(s.n <= 64);
+    for (int64_t i = 0; i < s.n; i++)
+        grad[i] = -3;
+    assert_ok(wmi_adam_step_f32(s.adam, 1e-3, grad, s.theta, &err), err);
+    for (int i = 0; i < 3; i++)
+        assert_near(s.theta[wmi_params_find(params, name[i])->offset], 1e-3 * rate[i], 1e-8);
+    wmi_train_state_close(&s);
+    wmi_params_free(params);
+}
+
 static void a_chain_from_the_data_itself_is_refused(void **state)
 {
     wmi_denoise_level level[2];
@@ -512,6 +559,7 @@ int main(void)
         cmocka_unit_test(basis_rows_add_up_to_one),
         cmocka_unit_test(normal_levels_are_found),
         cmocka_unit_test(a_resumed_run_ends_in_the_same_bits),
+        cmocka_unit_test(splines_and_constants_have_rates_of_their_own),
         cmocka_unit_test(a_chain_from_the_data_itself_is_refused),
     };
 
