@@ -9,13 +9,14 @@
 const void *reproduce_preset_of(const void *presets, size_t size,
                                 const reproduce_settings *settings, wm_error *err)
 {
-    static const char *const names[REPRODUCE_PRESETS] = {"smoke", "laptop", "paper"};
+    static const char *const names[REPRODUCE_PRESETS] = {"smoke", "laptop", "paper", "night"};
 
     for (size_t i = 0; i < REPRODUCE_PRESETS; i++)
         if (strcmp(names[i], settings->preset) == 0)
             return (const char *)presets + i * size;
     wm_error_set(err, WM_EINVAL, __FILE__, __LINE__,
-                 "preset '%s': smoke, laptop and paper are known", settings->preset);
+                 "preset '%s': smoke, laptop and paper are known, for mnist night too",
+                 settings->preset);
     return NULL;
 }
 

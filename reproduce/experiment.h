@@ -12,11 +12,13 @@
 
 #define REPRODUCE_MAX_FIGURES 12
 
-/* Every experiment has these sizes, in a table of its own that is indexed by them. */
+/* Every experiment has these sizes, in a table of its own that is indexed by them; the last are
+ * those of some. */
 typedef enum reproduce_preset {
     REPRODUCE_SMOKE,  /* seconds, for the tests */
     REPRODUCE_LAPTOP, /* two cores */
     REPRODUCE_PAPER,  /* the paper's own sizes */
+    REPRODUCE_NIGHT,  /* eight hours a row on two cores: mnist */
     REPRODUCE_PRESETS
 } reproduce_preset;
 
@@ -27,7 +29,7 @@ typedef enum reproduce_preset {
     }
 
 typedef struct reproduce_settings {
-    const char *preset;     /* "smoke", "laptop" or "paper" */
+    const char *preset;     /* "smoke", "laptop", "paper" or "night" */
     wm_fit_control control; /* of each fit, but for its checkpoint; stopped, an experiment leaves
                                with WM_EINTERRUPTED */
     wm_run_folder *folder;  /* for models and checkpoints; NULL: none are kept */

@@ -14,6 +14,7 @@ typedef struct reproduce_opts {
 } reproduce_opts;
 
 static const char *const preset_names[] = {"smoke", "laptop", "paper", NULL};
+static const char *const mnist_presets[] = {"smoke", "laptop", "paper", "night", NULL};
 
 #define OPTS reproduce_opts
 #define PRESET_ROW(LAPTOP)                                                                         \
@@ -33,7 +34,9 @@ static const opt_row training_rows[] = {
 };
 
 static const opt_row mnist_rows[] = {
-    PRESET_ROW("laptop: an hour a row on two cores"),
+    CHOICE(preset, "preset", "NAME", mnist_presets,
+           "smoke: seconds; laptop: an hour a row on two cores; paper: the paper's sizes and more; "
+           "night: eight hours a row, stopped and resumed at will"),
     CHECKPOINT_ROW(checkpoint),
     TEXT(data, "data", "DIR",
          "folder with the IDX files of MNIST, or what `waymark data mnist` made of them",
@@ -84,7 +87,7 @@ static wm_status run(cli_call *call, wm_error *err)
     const reproduce_opts *o = call->opts;
     int i = 0;
     reproduce_settings settings = {
-        .preset = preset_names[o->preset],
+        .preset = mnist_presets[o->preset],
         .control = cli_control(call),
         .folder = call->run,
         .data = o->data,

@@ -69,7 +69,7 @@ wmi_node *wmi_exp(wmi_graph *g, wmi_node *x)
     return append1(g, "exp", x, NULL, 0);
 }
 
-wmi_node *wmi_bend(wmi_graph *g, wmi_node *x, double slope)
+wmi_node *wmi_bent_relu(wmi_graph *g, wmi_node *x, double slope)
 {
     if (slope == 1)
         return x;

@@ -207,7 +207,7 @@ wmi_value wmi_layer_conditional(wmi_net *net, const char *name, wmi_value x, int
 wmi_value wmi_layer_leaky_relu(wmi_net *net, wmi_value x, double slope)
 {
     if (net->graph)
-        x.node = net->bends ? wmi_bend(net->graph, x.node, slope)
+        x.node = net->bends ? wmi_bent_relu(net->graph, x.node, slope)
                             : wmi_leaky_relu(net->graph, x.node, slope);
     return x;
 }

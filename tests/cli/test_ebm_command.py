@@ -759,6 +759,8 @@ class Reproduce(Case):
 
     def test_refusals(self):
         self.refused(2, "--data DIR", "reproduce", "mnist", "--preset", "laptop")
+        self.refused(2, "--data DIR", "reproduce", "mnist", "--preset", "night")
+        self.refused(2, "smoke, laptop or paper", "reproduce", "peaked", "--preset", "night")
         self.refused(2, "--only 'digits'", "reproduce", "mnist", "--preset", "smoke", "--only", "digits")
         self.refused(2, "--preset", "reproduce", "mnist", "--preset", "huge")
         self.refused(1, "nowhere", "reproduce", "mnist", "--preset", "smoke", "--data", "nowhere")

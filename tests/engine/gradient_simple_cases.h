@@ -12,8 +12,8 @@ BUILD(affine_plain, wmi_affine(s->g, any(s, DIMS(3, 5)), -1.7, 0.4))
 BUILD(leaky_plain, wmi_leaky_relu(s->g, any(s, DIMS(7, 3)), 0.3))
 BUILD(leaky_zero, wmi_leaky_relu(s->g, any(s, DIMS(7, 3)), 0))
 /* Magnitudes from 0.2 to 1.2: both sides of 1/2, where the parabola ends. */
-BUILD(bend_plain, wmi_bend(s->g, any(s, DIMS(7, 3)), 0.3))
-BUILD(bend_zero, wmi_bend(s->g, any(s, DIMS(7, 3)), 0))
+BUILD(bend_plain, wmi_bent_relu(s->g, any(s, DIMS(7, 3)), 0.3))
+BUILD(bend_zero, wmi_bent_relu(s->g, any(s, DIMS(7, 3)), 0))
 BUILD(exp_plain, wmi_exp(s->g, any(s, DIMS(2, 2, 3))))
 
 static wmi_node *hinges_of_columns(scene *s)

@@ -16,7 +16,7 @@ static wmi_node *build_leaky(wmi_graph *g, wmi_node *x)
 
 static wmi_node *build_bend(wmi_graph *g, wmi_node *x)
 {
-    return wmi_bend(g, x, 0.25);
+    return wmi_bent_relu(g, x, 0.25);
 }
 
 static double ref_affine(double x)
