@@ -158,7 +158,7 @@ wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)
     if (!st && e->net.smooth)
         st = wmi_alloc(&e->basis, m * e->net.smooth, sizeof *e->basis, "levels", err);
     if (!st && e->net.hinges)
-        st = wmi_alloc(&e->hinge, 3 * e->net.hinges * dim, sizeof *e->hinge, "hinges", err);
+        st = wmi_alloc(&e->hinge, 4 * (e->net.hinges + 1) * dim, sizeof *e->hinge, "hinges", err);
     if (!st && e->net.filters)
         st = wmi_alloc(&e->filter, dim * e->net.filters, sizeof *e->filter, "filters", err);
     if (!st)
@@ -166,19 +166,31 @@ wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)
     return st;
 }
 
-/* One hinge on y: above `at`, bent over a width, both in units of the column before it was
- * centred. A wide range comes out small. */
-static void set_hinge(const wm_ebm *e, int64_t r, double at, double width, double gain)
+/* Hinge r of every column of y: above `at`, bent over a width, up to `most`, in units of the column
+ * before it was centred and scaled. */
+static void set_hinge(const wm_ebm *e, int64_t r, double at, double width, double most, double gain)
 {
     const int64_t d = e->info.dim;
     const wmi_transform *t = &e->transform;
-    float *rate = e->hinge + 3 * r * d, *offset = rate + d, *gains = offset + d;
+    float *rate = e->hinge + 4 * r * d, *offset = rate + d, *gains = offset + d, *top = gains + d;
 
     for (int64_t j = 0; j < d; j++) {
         rate[j] = (float)(t->scale[j] / width);
         offset[j] = (float)((t->shift[j] - at) / width);
         gains[j] = (float)(gain * width);
+        top[j] = (float)((most - at) / width);
     }
+}
+
+/* Hinge r of every column of y, of a slope of 1 or -1, as it is. */
+static void set_plain_hinge(const wm_ebm *e, int64_t r, double rate, double offset, double top)
+{
+    const int64_t d = e->info.dim;
+    const double row[] = {rate, offset, 1, top};
+
+    for (int i = 0; i < 4; i++)
+        for (int64_t j = 0; j < d; j++)
+            e->hinge[(4 * r + i) * d + j] = (float)row[i];
 }
 
 /* Whole numbers below L, as logits: whether they are more than 0, how far they are above the middle
@@ -187,24 +199,20 @@ static void set_hinge(const wm_ebm *e, int64_t r, double at, double width, doubl
 static void set_hinges(wm_ebm *e)
 {
     const wmi_transform *t = &e->transform;
-    const double least = t->levels > 0 ? 1 / t->levels : 0,
-                 bottom = log(t->lambda + (1 - 2 * t->lambda) * least) -
-                          log1p(-t->lambda - (1 - 2 * t->lambda) * least);
 
+    set_plain_hinge(e, HINGES, 1, WMI_MODEL_RANGE, 2 * WMI_MODEL_RANGE);
     if (t->levels > 0 && t->lambda > 0) {
-        set_hinge(e, 0, bottom, 0.25, 0.5);
-        set_hinge(e, 1, 0, 2, 0.5);
-        set_hinge(e, 2, -bottom - 1, 1, 1);
+        const double least = t->lambda + (1 - 2 * t->lambda) / t->levels,
+                     bottom = log(least) - log1p(-least), most = log1p(-t->lambda) - log(t->lambda);
+
+        set_hinge(e, 0, bottom, 0.25, most, 0.5);
+        set_hinge(e, 1, 0, 2, most, 0.5);
+        set_hinge(e, 2, -bottom - 1, 1, most, 1);
         return;
     }
-    for (int64_t r = 0; r < HINGES; r++)
-        for (int64_t j = 0; j < e->info.dim; j++) {
-            float *at = e->hinge + 3 * r * e->info.dim + j;
-
-            at[0] = r == 1 ? -1 : 1;
-            at[e->info.dim] = r == 0 ? 0 : -1;
-            at[2 * e->info.dim] = 1;
-        }
+    set_plain_hinge(e, 0, 1, 0, WMI_MODEL_RANGE);
+    set_plain_hinge(e, 1, -1, -1, WMI_MODEL_RANGE);
+    set_plain_hinge(e, 2, 1, -1, WMI_MODEL_RANGE);
 }
 
 void wmi_ebm_derive(wm_ebm *e)

@@ -31,7 +31,7 @@ struct wm_ebm {
     float *theta;  /* of params */
     float *knots;  /* (wmi_model_columns, bases + 4) with an additive term, else NULL */
     float *basis;  /* (m, net.smooth) of a model of levels, else NULL */
-    float *hinge;  /* (net.hinges, 3, dim) where the networks have any, else NULL */
+    float *hinge;  /* (net.hinges + 1, 4, dim) where the networks have any, else NULL */
     float *filter; /* (dim, filters): principal components, then whitened columns; or NULL */
 };
 

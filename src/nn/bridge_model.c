@@ -147,11 +147,15 @@ static wmi_value with_hinges(wmi_net *net, const wmi_model *model, wmi_value x, 
         wmi_net_fail(net, WM_EINVAL, "the network has no hinges");
     if (x.node && s->in->hinge) {
         const int64_t n = x.node->shape.dim[0];
-        wmi_node *both[] = {
-            x.node, wmi_reshape(g, wmi_hinges(g, x.node, s->in->hinge), 2, (int64_t[]){n, h * d})};
+        wmi_node *above = wmi_slice(g, s->in->hinge, 0, 0, h),
+                 *range = wmi_slice(g, s->in->hinge, 0, h, h + 1), *own = x.node;
+        wmi_node *both[2];
 
         if (model->filters >= d && s->filtered)
-            both[0] = wmi_slice(g, s->filtered, 1, model->filters - d, model->filters);
+            own = wmi_slice(g, s->filtered, 1, model->filters - d, model->filters);
+        own = wmi_reshape(g, wmi_hinges(g, own, range), 2, (int64_t[]){n, d});
+        both[0] = wmi_affine(g, own, 1, -WMI_MODEL_RANGE);
+        both[1] = wmi_reshape(g, wmi_hinges(g, x.node, above), 2, (int64_t[]){n, h * d});
         x.node = wmi_concat(g, 2, both, 1);
         if (channels > 0) {
             x.node = wmi_reshape(g, x.node, 4, (int64_t[]){n, 1 + h, d / channels, channels});
@@ -390,7 +394,7 @@ void wmi_model_constants(wmi_graph *g, const wmi_model *model, wmi_model_inputs 
     if (model->smooth)
         in->basis = wmi_input(g, "basis", 2, (int64_t[]){model->bridges, model->smooth});
     if (model->hinges && model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET))
-        in->hinge = wmi_input(g, "hinge", 3, (int64_t[]){model->hinges, 3, model->dim});
+        in->hinge = wmi_input(g, "hinge", 3, (int64_t[]){model->hinges + 1, 4, model->dim});
     if (!(model->terms & WMI_TERM_ADDITIVE))
         return;
     in->knots = wmi_input(g, "knots", 2, knots);
@@ -419,7 +423,7 @@ wm_status wmi_model_fill(wmi_program *p, const wmi_model *model, const float *kn
     if (model->smooth && (st = fill(p, "basis", model->basis, model->bridges * model->smooth, err)))
         return st;
     if (model->hinges && model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET) &&
-        (st = fill(p, "hinge", model->hinge, 3 * model->hinges * model->dim, err)))
+        (st = fill(p, "hinge", model->hinge, 4 * (model->hinges + 1) * model->dim, err)))
         return st;
     if (!(model->terms & WMI_TERM_ADDITIVE))
         return WM_OK;

@@ -45,8 +45,10 @@ typedef struct wmi_model {
     bool diagonal; /* the quadratic term is w' (x, (x^2 - 1) / sqrt(2)) */
     bool squares;  /* the MLP reads x and (x^2 - 1) / sqrt(2): curvature from the first step on */
     /* Networks read for each column of x what lies above so many thresholds, and beside it x, or
-     * the last dim filters, where the model has any: x whitened. hinge (hinges, 3, dim) is
-     * borrowed: rates, offsets and gains (ops.h). For an image each is a channel. 0: x alone. */
+     * the last dim filters, where the model has any: x whitened. All of it is bounded, or chains
+     * would run away where the energy is linear. hinge (hinges + 1, 4, dim) is borrowed: rates,
+     * offsets, gains and tops (ops.h), the last for x whitened. For an image each is a channel. 0:
+     * x alone. */
     int64_t hinges;
     const float *hinge;
     bool bends; /* rectifiers of the networks have no kink */
@@ -61,6 +63,9 @@ void wmi_model_init(wmi_model *model, int64_t bridges, int64_t dim);
 /* The paper's models. */
 void wmi_model_gaussian(wmi_model *model, int64_t bridges, int64_t dim); /* symmetric, Q_ii > 0 */
 void wmi_model_mnist(wmi_model *model, int64_t bridges); /* CondResNet, semi-definite head */
+
+/* Whitened columns are read from minus this to this; the last of the hinges says so too. */
+#define WMI_MODEL_RANGE 8.0
 
 /* How the rows of x stand to the bridges. */
 typedef enum wmi_layout {
@@ -86,7 +91,7 @@ typedef struct wmi_model_inputs {
     wmi_node *basis;  /* (count, smooth) of a smooth model */
     wmi_node *knots;  /* (wmi_model_columns, bases + 4) for the additive term, or NULL */
     wmi_node *filter; /* W (dim_u + dim, filters) where the model has filters */
-    wmi_node *hinge;  /* (hinges, 3, dim) of a model with hinges */
+    wmi_node *hinge;  /* (hinges + 1, 4, dim) of a model with hinges */
 } wmi_model_inputs;
 
 /* Columns that the additive term reads. */

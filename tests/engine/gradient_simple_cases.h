@@ -18,11 +18,11 @@ BUILD(exp_plain, wmi_exp(s->g, any(s, DIMS(2, 2, 3))))
 
 static wmi_node *hinges_of_columns(scene *s)
 {
-    static const double table[] = {2,  -1,  1, 0.1, 0.5, -0.3, 1.5, 1, -2,
-                                   -3, 0.5, 1, 0.2, 0.1, 0,    1,   2, 0.5};
+    static const double table[] = {2,  -1,  1, 0.1, 0.5, -0.3, 1.5, 1, -2,  1,   9, 0.4,
+                                   -3, 0.5, 1, 0.2, 0.1, 0,    1,   2, 0.5, 0.3, 2, 1};
     wmi_node *x = any(s, DIMS(5, 3));
 
-    return wmi_hinges(s->g, x, constant(s, table, DIMS(2, 3, 3)));
+    return wmi_hinges(s->g, x, constant(s, table, DIMS(2, 4, 3)));
 }
 
 /* ---- cases: broadcasting ---- */

@@ -39,7 +39,7 @@ typedef struct step {
     wmi_params *params;
     wmi_graph *graph[2];
     wmi_program *program[2]; /* gradients of f for rows; the surrogate */
-    wmi_node *x, *loss, *scores;
+    wmi_node *x, *sum, *loss, *scores;
     double *x_rows, *x_in, *slope, *rest; /* inputs */
     double theta[2000], grad[2000];
     wmi_denoise_level level[LEVELS];
@@ -47,6 +47,10 @@ typedef struct step {
 } step;
 
 static const double classify = 0.7;
+enum {
+    BOUNDED = WMI_TERM_ADDITIVE | WMI_TERM_MLP | WMI_TERM_RESNET,
+    ALL_TERMS = BOUNDED | WMI_TERM_QUADRATIC
+};
 
 static double *input(wmi_program *p, const char *name)
 {
@@ -60,7 +64,8 @@ static double *input(wmi_program *p, const char *name)
 /* Knots, basis and hinges of a model, in double. */
 static void fill_constants(const step *s, wmi_program *p, const wm_chain *chain)
 {
-    static const double hinges[HINGES * 3 * DIM] = {1, 2, 0.1, -0.3, 1, 0.5, -1, 1, 0, 0.2, 0.7, 1};
+    static const double hinges[(HINGES + 1) * 4 * DIM] = {
+        1, 2, 0.1, -0.3, 1, 0.5, 1, 2, -1, 1, 0, 0.2, 0.7, 1, 3, 3, 1, 1, 8, 8, 1, 1, 16, 16};
     double *knots = input(p, "knots"), *basis = input(p, "basis");
     float b[LEVELS * SMOOTH];
 
@@ -76,19 +81,18 @@ static void fill_constants(const step *s, wmi_program *p, const wm_chain *chain)
 
 /* Every term, and both networks as levels have them: with hinges, without kinks, which would
  * disturb differences. The two columns are an image of one row. */
-static void open_step(step *s, double reach)
+static void open_step(step *s, unsigned terms, double reach)
 {
     const wmi_denoise_shape shape = {LEVELS, ROWS, PAIRS, DIM};
     const int64_t rows[] = {LEVELS * ROWS, DIM};
     const wmi_rng rng = wmi_rng_make(5, "denoiser");
     wm_chain *chain = make_chain(LEVELS);
     wmi_model_inputs in = {.layout = WMI_ROWS_GROUPED};
-    wmi_node *sum;
     wm_error err;
     int64_t n;
 
     wmi_model_init(&s->model, LEVELS, DIM);
-    s->model.terms = WMI_TERM_QUADRATIC | WMI_TERM_ADDITIVE | WMI_TERM_MLP | WMI_TERM_RESNET;
+    s->model.terms = terms;
     s->model.bends = true;
     s->model.hinges = HINGES;
     s->model.levels = true;
@@ -119,11 +123,12 @@ static void open_step(step *s, double reach)
 
     in.x = s->x = wmi_input(s->graph[0], "x", 2, rows);
     wmi_model_constants(s->graph[0], &s->model, &in);
-    sum = wmi_sum(s->graph[0], wmi_model_levels(s->graph[0], "", &s->model, &in), WMI_ALL_AXES);
-    assert_ok(wmi_compile(
-                  &s->program[0], s->graph[0],
-                  &(wmi_compile_opts){.loss = sum, .grad_inputs = &s->x, .n_grad_inputs = 1}, &err),
-              err);
+    s->sum = wmi_sum(s->graph[0], wmi_model_levels(s->graph[0], "", &s->model, &in), WMI_ALL_AXES);
+    assert_ok(
+        wmi_compile(&s->program[0], s->graph[0],
+                    &(wmi_compile_opts){.loss = s->sum, .grad_inputs = &s->x, .n_grad_inputs = 1},
+                    &err),
+        err);
     wmi_program_bind(s->program[0], s->theta, NULL);
 
     in = (wmi_model_inputs){0};
@@ -221,7 +226,7 @@ static void the_loss_is_half_a_mean_square_less_that_of_the_noise(void **state)
     const double *g;
 
     (void)state;
-    open_step(&s, 1);
+    open_step(&s, ALL_TERMS, 1);
     for (int k = 0; k < LEVELS; k++) {
         const double a = s.level[k].alpha;
 
@@ -260,7 +265,7 @@ static void the_gradient_is_that_of_the_loss(void **state)
         int64_t n;
         wm_error err;
 
-        open_step(&s, pass ? 1 : 1e-3);
+        open_step(&s, ALL_TERMS, pass ? 1 : 1e-3);
         n = wmi_params_count(s.params);
         value = denoising_loss(&s, true) + classify * logistic_loss(&s);
         assert_ok(wmi_program_backward(s.program[1], &err), err);
@@ -287,6 +292,27 @@ static void the_gradient_is_that_of_the_loss(void **state)
         assert_true(dot / sqrt(a * b) > 0.999);
         close_step(&s);
     }
+}
+
+/* Or the energy, linear in what networks make of x, would fall for ever in some direction, and
+ * chains would follow it. */
+static void far_from_the_data_levels_are_constant(void **state)
+{
+    static step s;
+    double value[2];
+    wm_error err;
+
+    (void)state;
+    open_step(&s, BOUNDED, 1);
+    for (int far = 0; far < 2; far++) {
+        for (int i = 0; i < LEVELS * ROWS * DIM; i++)
+            s.x_rows[i] = (i % 3 ? 1 : -1) * (far ? 1e6 : 1e3);
+        assert_ok(wmi_program_forward(s.program[0], &err), err);
+        value[far] = wmi_program_scalar(s.program[0], s.sum);
+    }
+    assert_true(fabs(value[0]) > 0.1);
+    assert_near(value[0], value[1], 1e-9 * fabs(value[0]));
+    close_step(&s);
 }
 
 static void basis_rows_add_up_to_one(void **state)
@@ -556,6 +582,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_loss_is_half_a_mean_square_less_that_of_the_noise),
         cmocka_unit_test(the_gradient_is_that_of_the_loss),
+        cmocka_unit_test(far_from_the_data_levels_are_constant),
         cmocka_unit_test(basis_rows_add_up_to_one),
         cmocka_unit_test(normal_levels_are_found),
         cmocka_unit_test(a_resumed_run_ends_in_the_same_bits),

@@ -3,7 +3,8 @@
  *
  *     H(x) = 0 up to -1/2, (x + 1/2)^2 / 2, x from 1/2 on
  *     bend: y = B(x) = slope x + (1 - slope) H(x), LeakyReLU but for (-1/2, 1/2)
- *     hinges: y_rj = gain_rj H(rate_rj x_j + offset_rj), r = 0 .. h - 1, for every column j
+ *     hinges: y_rj = gain_rj (H(u) - H(u - top_rj)), u = rate_rj x_j + offset_rj, r = 0 .. h - 1,
+ *     for every column j: from 0 up to gain top, however far x goes
  *
  * B'(x)^2 = slope + 2 (1 - slope) B(x), held in [slope^2, 1]: bend's backward reads its output
  * alone. */
@@ -67,14 +68,14 @@ static void bend_backward(const wmi_node *nd)
     }
 }
 
-/* ---- hinges: x (n, d), table (h, 3, d) -> (n, h, d) ---- */
+/* ---- hinges: x (n, d), table (h, 4, d) -> (n, h, d) ---- */
 
 static wm_status hinges_infer(wmi_node *nd, wm_error *err)
 {
     const wmi_shape *x = &nd->in[0]->shape, *t = &nd->in[1]->shape;
 
-    if (x->rank != 2 || t->rank != 3 || t->dim[1] != 3 || t->dim[2] != x->dim[1])
-        return wmi_infer_fail(nd, err, "expected x (n, d) and a table (hinges, 3, d)");
+    if (x->rank != 2 || t->rank != 3 || t->dim[1] != 4 || t->dim[2] != x->dim[1])
+        return wmi_infer_fail(nd, err, "expected x (n, d) and a table (hinges, 4, d)");
     return wmi_infer_set(nd, 3, (const int64_t[]){x->dim[0], t->dim[0], x->dim[1]}, err);
 }
 
@@ -86,12 +87,17 @@ static void hinges_forward(const wmi_node *nd)
     for (int64_t i = 0; i < n; i++)
         for (int64_t r = 0; r < h; r++) {
             const real *restrict x = (const real *)nd->in[0]->val + i * d;
-            const real *restrict rate = (const real *)nd->in[1]->val + 3 * r * d;
+            const real *restrict rate = (const real *)nd->in[1]->val + 4 * r * d;
             const real *restrict offset = rate + d, *restrict gain = offset + d;
+            const real *restrict top = gain + d;
             real *restrict y = (real *)nd->val + (i * h + r) * d;
 
-            for (int64_t j = 0; j < d; j++)
-                y[j] = gain[j] * hinge(rate[j] * x[j] + offset[j]);
+            for (int64_t j = 0; j < d; j++) {
+                const real u = rate[j] * x[j] + offset[j], limit = top[j] + 1;
+                const real low = u < limit ? u : limit; /* far beyond, differences lose digits */
+
+                y[j] = gain[j] * (hinge(low) - hinge(low - top[j]));
+            }
         }
 }
 
@@ -106,14 +112,17 @@ static void hinges_backward(const wmi_node *nd)
         for (int64_t r = 0; r < h; r++) {
             const bool fresh = nd->fresh & 1u && r == 0;
             const real *restrict x = (const real *)nd->in[0]->val + i * d;
-            const real *restrict rate = (const real *)nd->in[1]->val + 3 * r * d;
+            const real *restrict rate = (const real *)nd->in[1]->val + 4 * r * d;
             const real *restrict offset = rate + d, *restrict gain = offset + d;
+            const real *restrict top = gain + d;
             const real *restrict dy = (const real *)nd->grad + (i * h + r) * d;
             real *restrict dx = (real *)nd->in[0]->grad + i * d;
 
-            for (int64_t j = 0; j < d; j++)
-                dx[j] = (fresh ? R(0.0) : dx[j]) +
-                        gain[j] * rate[j] * rise(rate[j] * x[j] + offset[j]) * dy[j];
+            for (int64_t j = 0; j < d; j++) {
+                const real u = rate[j] * x[j] + offset[j], slope = rise(u) - rise(u - top[j]);
+
+                dx[j] = (fresh ? R(0.0) : dx[j]) + gain[j] * rate[j] * slope * dy[j];
+            }
         }
 }
 
