@@ -29,8 +29,7 @@ static const double paper_table[3][3][3] = {
 typedef struct preset {
     unsigned model; /* WM_EBM_* */
     bool standardize;
-    bool spread[3];  /* every bridge has its own trajectories; on each noise */
-    bool denoise[3]; /* the telescope learns from gradients; bridges and spacing suit that */
+    bool spread[3]; /* every bridge has its own trajectories; on each noise */
     const char *network;
     int64_t width, blocks;             /* of an mlp */
     int64_t bridges[3];                /* on each noise */
@@ -90,12 +89,11 @@ static const preset presets[REPRODUCE_PRESETS] = {
     /* As many steps as fit into eight hours, by the steps a second of shorter runs. */
     [REPRODUCE_NIGHT] = REPRODUCE_PRESET(
             .model = WM_EBM_ADDITIVE | WM_EBM_MLP, .width = 768, .blocks = 1, .standardize = true,
-            .bridges = {22, 6, 4}, .power = {1, 1.2, 1.2}, .spread = {true}, .denoise = {true},
-            .noise_hidden = 64, .noise_steps = WM_AUTO,
-            .copula = WM_ADAM(WM_AUTO, WM_AUTO, WM_UNSET, WM_UNSET),
+            .bridges = {14, 6, 4}, .power = {1.6, 1.2, 1.2}, .spread = {true}, .noise_hidden = 64,
+            .noise_steps = WM_AUTO, .copula = WM_ADAM(WM_AUTO, WM_AUTO, WM_UNSET, WM_UNSET),
             .flow = WM_ADAM(100000, 128, 1e-3, 0.9995),
             .heads = EACH(WM_ADAM(3000, 600, 4e-3, 0.99)), .nce = WM_ADAM(10000, 200, 1e-3, 0.999),
-            .tre = {WM_ADAM(200000, 138, 3e-3, 0.9995), WM_ADAM(30000, 750, 1e-3, 0.999),
+            .tre = {WM_ADAM(100000, 750, 1e-3, 0.999), WM_ADAM(30000, 750, 1e-3, 0.999),
                     WM_ADAM(10000, 750, 1e-3, 0.999)},
             .chains = 24, .steps = 2000),
 };
@@ -126,12 +124,9 @@ static mnist_job job_of(const preset *p, wm_ebm_noise noise, mnist_method method
     o->noise_dropout = p->noise_dropout;
     o->spacing.power = p->power[noise];
     o->bridges = method == MNIST_TRE ? p->bridges[noise] : 1;
-    if (p->denoise[noise] && method == MNIST_TRE)
-        o->objective = WM_OBJECTIVE_DENOISE;
     o->spread = p->spread[noise] && method == MNIST_TRE ? WM_CHOICE_YES : WM_CHOICE_NO;
     o->train[WM_STAGE_NOISE] = noise == WM_NOISE_FLOW ? p->flow : p->copula;
-    if (o->objective != WM_OBJECTIVE_DENOISE) /* which has its own */
-        o->train[WM_STAGE_HEADS] = p->heads[noise];
+    o->train[WM_STAGE_HEADS] = p->heads[noise];
     o->train[WM_STAGE_BRIDGES] = method == MNIST_TRE ? p->tre[noise] : p->nce;
     if (noise == WM_NOISE_FLOW && p->flow_share > 0) {
         for (int stage = WM_STAGE_HEADS; stage < WM_STAGES; stage++)
