@@ -73,7 +73,7 @@ wmi_node *wmi_bent_relu(wmi_graph *g, wmi_node *x, double slope)
 {
     if (slope == 1)
         return x;
-    return append1(g, "bend", x, &(wmi_leaky_attr){slope}, sizeof(wmi_leaky_attr));
+    return append1(g, "bent_relu", x, &(wmi_leaky_attr){slope}, sizeof(wmi_leaky_attr));
 }
 
 wmi_node *wmi_hinges(wmi_graph *g, wmi_node *x, wmi_node *table)

@@ -81,7 +81,7 @@ typedef struct wmi_fused {
 wmi_value wmi_layer_scale_shift(wmi_net *net, const char *name, wmi_value x,
                                 const wmi_value *residual, wmi_fused fused);
 
-/* LeakyReLU, or bend() in a net that bends. */
+/* LeakyReLU, or bent_relu() in a net that bends. */
 wmi_value wmi_layer_leaky_relu(wmi_net *net, wmi_value x, double slope);
 wmi_value wmi_layer_dropout(wmi_net *net, wmi_value x, double rate);
 wmi_value wmi_layer_max_pool(wmi_net *net, wmi_value x); /* 2x2, odd sizes round up */

@@ -42,7 +42,7 @@ static void elementwise_functions_match_libm(void **state)
         double (*ref)(double);
     } functions[] = {{"affine", build_affine, ref_affine},
                      {"leaky_relu", build_leaky, ref_leaky},
-                     {"bend", build_bend, ref_bend},
+                     {"bent_relu", build_bend, ref_bend},
                      {"exp", wmi_exp, exp}};
     static const int64_t sizes[] = {0, 1, 3, 17, 50001};
     (void)state;

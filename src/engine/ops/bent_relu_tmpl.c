@@ -1,12 +1,12 @@
-/* bend_tmpl.c - rectifiers without a kink, for networks whose gradients are fitted: those of a
+/* bent_relu_tmpl.c - rectifiers without a kink, for networks whose gradients are fitted: those of a
  * broken line jump.
  *
  *     H(x) = 0 up to -1/2, (x + 1/2)^2 / 2, x from 1/2 on
- *     bend: y = B(x) = slope x + (1 - slope) H(x), LeakyReLU but for (-1/2, 1/2)
+ *     bent_relu: y = B(x) = slope x + (1 - slope) H(x), LeakyReLU but for (-1/2, 1/2)
  *     hinges: y_rj = gain_rj (H(u) - H(u - top_rj)), u = rate_rj x_j + offset_rj, r = 0 .. h - 1,
  *     for every column j: from 0 up to gain top, however far x goes
  *
- * B'(x)^2 = slope + 2 (1 - slope) B(x), held in [slope^2, 1]: bend's backward reads its output
+ * B'(x)^2 = slope + 2 (1 - slope) B(x), held in [slope^2, 1]: bent_relu's backward reads its output
  * alone. */
 #include "engine/infer.h"
 #include "engine/ops.h"
@@ -27,10 +27,10 @@ static inline real hinge(real x)
     return up * (x + R(0.5) - R(0.5) * up);
 }
 
-/* ---- bend ---- */
+/* ---- bent_relu ---- */
 
 /* Beyond [0, 1] the output would not tell the slope. */
-static wm_status bend_infer(wmi_node *nd, wm_error *err)
+static wm_status bent_infer(wmi_node *nd, wm_error *err)
 {
     const double slope = ((const wmi_leaky_attr *)nd->attr)->slope;
 
@@ -39,7 +39,7 @@ static wm_status bend_infer(wmi_node *nd, wm_error *err)
     return wmi_infer_same(nd, err);
 }
 
-static void bend_forward(const wmi_node *nd)
+static void bent_forward(const wmi_node *nd)
 {
     const real slope = (real)((const wmi_leaky_attr *)nd->attr)->slope;
     const real *x = nd->in[0]->val; /* (n) */
@@ -50,7 +50,7 @@ static void bend_forward(const wmi_node *nd)
         y[i] = slope * x[i] + (1 - slope) * hinge(x[i]);
 }
 
-static void bend_backward(const wmi_node *nd)
+static void bent_backward(const wmi_node *nd)
 {
     const real slope = (real)((const wmi_leaky_attr *)nd->attr)->slope, least = slope * slope;
     const bool fresh = nd->fresh & 1u;
@@ -126,8 +126,8 @@ static void hinges_backward(const wmi_node *nd)
         }
 }
 
-DEFINE_OP(bend, .n_in = 1, .infer = bend_infer, .forward = bend_forward, .backward = bend_backward,
-          .keep = WMI_KEEP_OUT,
+DEFINE_OP(bent_relu, .n_in = 1, .infer = bent_infer, .forward = bent_forward,
+          .backward = bent_backward, .keep = WMI_KEEP_OUT,
           .flags = WMI_OP_WRITES_FRESH | WMI_OP_INPLACE | WMI_OP_INPLACE_GRAD);
 DEFINE_OP(hinges, .n_in = 2, .infer = hinges_infer, .forward = hinges_forward,
           .backward = hinges_backward, .no_grad = 1u << 1, .keep = WMI_KEEP_IN(0) | WMI_KEEP_IN(1),
