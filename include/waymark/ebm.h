@@ -232,7 +232,8 @@ WM_API WM_MUST_CHECK wm_status wm_ebm_sample(wm_draws **out, wm_diagnosis **diag
                                              wm_error *err);
 WM_API void wm_ebm_draws_free(wm_draws *d); /**< NULL is fine */
 /** Adds what could be wrong with the model to the checks of an answer.
- * @param ais  of wm_ebm_ais(): whether Z is 1; NULL: that is not asked */
+ * @param ais  of wm_ebm_ais(): whether Z is 1; NULL: nobody has looked, and the model is doubted
+ * for it */
 WM_API void wm_ebm_check(const wm_ebm *e, const wm_ais *ais, wm_checks *list);
 
 #ifdef __cplusplus

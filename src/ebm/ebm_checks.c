@@ -8,13 +8,20 @@
 /* Nats by which log Z may miss 0, or three standard errors of AIS. */
 static const double OFF = 0.5;
 static const double LEAST_ESS = 5; /* chains that the weights of AIS must rest on */
+/* Held-out logistic loss of neighbouring levels; 1.386 is chance, the rest is for its noise. */
+static const double WORSE_THAN_CHANCE = 1.5;
 
-/* Whether log Z is 0 within what AIS can tell, if its weights tell anything. */
+/* Whether log Z is 0 within what AIS can tell, if its weights tell anything; NULL: nobody asked. */
 static void check_normaliser(wm_checks *list, const wm_ais *ais)
 {
-    const double limit = fmax(OFF, 3 * ais->se);
+    const double limit = ais ? fmax(OFF, 3 * ais->se) : OFF;
 
-    if (ais->ess < LEAST_ESS)
+    if (!ais)
+        wmi_checks_add_unknown(list, "normaliser", NAN, limit, true,
+                               "Nobody has looked at log Z of phi, which the direct likelihood "
+                               "takes as 0. A model may promise much where there are no data: "
+                               "chains (AIS and RAISE) tell.");
+    else if (ais->ess < LEAST_ESS)
         wmi_checks_add_unknown(list, "normaliser", ais->ess, LEAST_ESS, true,
                                "The weights of AIS rest on %.1f of %" PRId64
                                " chains, fewer than %.0f, so log Z is not known: more steps of AIS "
@@ -32,6 +39,28 @@ static void check_normaliser(wm_checks *list, const wm_ais *ais)
                        ais->log_z, ais->se, limit);
 }
 
+/* Gradients that fit say nothing of how two levels differ: whether f_k - f_k+1 tells them apart. */
+static void check_levels(const wm_ebm *e, wm_checks *list)
+{
+    int64_t worst = 0, many = 0;
+
+    for (int64_t k = 0; k < e->info.bridges; k++) {
+        worst = e->bridges[k].loss > e->bridges[worst].loss ? k : worst;
+        many += e->bridges[k].loss > WORSE_THAN_CHANCE ? 1 : 0;
+    }
+    if (many)
+        wmi_checks_add(list, "levels", e->bridges[worst].loss, WORSE_THAN_CHANCE, WM_CHECK_DOUBT,
+                       "%" PRId64 " of %" PRId64 " levels are told from the next one worse than by "
+                       "chance (bridge %" PRId64 ": a loss of %.3f, chance is 1.386): where the "
+                       "model puts its mass is not settled, and more training may help.",
+                       many, e->info.bridges, worst, e->bridges[worst].loss);
+    else
+        wmi_checks_add(list, "levels", e->bridges[worst].loss, WORSE_THAN_CHANCE, WM_CHECK_OK,
+                       "Levels are told from the next ones no worse than by chance (at most a loss "
+                       "of %.3f; chance is 1.386).",
+                       e->bridges[worst].loss);
+}
+
 void wm_ebm_check(const wm_ebm *e, const wm_ais *ais, wm_checks *list)
 {
     wmi_easiest easiest = WMI_EASIEST_NONE;
@@ -46,6 +75,7 @@ void wm_ebm_check(const wm_ebm *e, const wm_ais *ais, wm_checks *list)
     }
     wmi_check_chasm(list, &easiest, 0, "bridges");
     wmi_check_finished(list, info.finished);
-    if (ais)
-        check_normaliser(list, ais);
+    if (e->net.levels)
+        check_levels(e, list);
+    check_normaliser(list, ais);
 }

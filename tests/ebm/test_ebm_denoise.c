@@ -6,6 +6,7 @@
 
 #include "asserts.h"
 #include "base/rng.h"
+#include "ebm/ebm_impl.h"
 #include "scratch.h"
 #include "waymark/ebm.h"
 #include "waymark/ratio.h"
@@ -134,6 +135,47 @@ static void files_keep_the_bits(void **state)
     wm_data_free(data);
 }
 
+static const wm_check *found(const wm_checks *list, const char *name)
+{
+    for (int i = 0; i < list->n; i++)
+        if (strcmp(list->check[i].name, name) == 0)
+            return &list->check[i];
+    return NULL;
+}
+
+/* A fit that says much of its direct likelihood is believed only after chains have been there, and
+ * not if one of its levels is worse than chance. */
+static void what_nobody_has_looked_at_is_doubted(void **state)
+{
+    const wm_ais fine = {.log_z = 0.1, .se = 0.1, .ess = 20, .used = 20};
+    wm_ebm_opts o = small_opts(WM_NOISE_GAUSSIAN);
+    wm_data *data = mixture(500, 1);
+    wm_checks list = {0};
+    wm_ebm *e;
+    wm_error err;
+
+    (void)state;
+    o.train[WM_STAGE_HEADS].iterations = o.train[WM_STAGE_BRIDGES].iterations = 5;
+    assert_ok(wm_ebm_fit(&e, data, NULL, &o, &err), err);
+    for (int64_t k = 0; k < e->info.bridges; k++)
+        e->bridges[k].loss = 1.3;
+    wm_ebm_check(e, NULL, &list);
+    assert_int_equal(found(&list, "normaliser")->outcome, WM_CHECK_NOT_KNOWN);
+    assert_int_equal(found(&list, "levels")->outcome, WM_CHECK_OK);
+    assert_int_equal(wm_checks_verdict(&list), WM_DOUBT);
+    list = (wm_checks){0};
+    wm_ebm_check(e, &fine, &list);
+    assert_int_equal(wm_checks_verdict(&list), WM_TRUST);
+    e->bridges[1].loss = 4.2;
+    list = (wm_checks){0};
+    wm_ebm_check(e, &fine, &list);
+    assert_int_equal(found(&list, "levels")->outcome, WM_CHECK_DOUBT);
+    assert_true(found(&list, "levels")->value == 4.2);
+    assert_int_equal(wm_checks_verdict(&list), WM_DOUBT);
+    wm_ebm_free(e);
+    wm_data_free(data);
+}
+
 static void what_has_no_levels_is_named(void **state)
 {
     wm_ebm_opts o = small_opts(WM_NOISE_COPULA);
@@ -159,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mixture_is_found_over_every_noise),
         cmocka_unit_test(files_keep_the_bits),
+        cmocka_unit_test(what_nobody_has_looked_at_is_doubted),
         cmocka_unit_test(what_has_no_levels_is_named),
     };
 
