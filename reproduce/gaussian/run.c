@@ -9,16 +9,16 @@
 enum { MAX_DIMS = 4, MAX_JOBS = 32 };
 
 typedef struct preset {
-    int n_dims;
     int64_t dim[MAX_DIMS], bridges[MAX_DIMS], n;
     int64_t iterations, single_iterations;
+    int n_dims;
     bool mlp, papers; /* with an MLP row; with a row of the paper's own settings */
 } preset;
 
 static const preset presets[REPRODUCE_PRESETS] = {
-    [REPRODUCE_SMOKE] = {2, {10, 20}, {2, 2}, 20000, 3000, 1500, false, false},
-    [REPRODUCE_LAPTOP] = {4, {40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 20000, 10000, true, false},
-    [REPRODUCE_PAPER] = {4, {40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 40000, 40000, true, true},
+    [REPRODUCE_SMOKE] = {{10, 20}, {2, 2}, 20000, 3000, 1500, 2, false, false},
+    [REPRODUCE_LAPTOP] = {{40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 20000, 10000, 4, true, false},
+    [REPRODUCE_PAPER] = {{40, 80, 160, 320}, {2, 4, 6, 8}, 100000, 40000, 40000, 4, true, true},
 };
 
 /* Adam moves every entry of Q by about the rate, in directions that are mostly noise at first, and
