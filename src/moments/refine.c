@@ -52,6 +52,7 @@ typedef struct refiner {
     float *x, *theta, *grad;
     const double *start; /* centre of the ridge */
     double ridge;
+    const volatile sig_atomic_t *stop;
 } refiner;
 
 static int64_t free_length(int64_t d, bool quadratic)
@@ -232,7 +233,13 @@ static void load_chunk(const refiner *r, const rows *from, int64_t i)
     memcpy(r->x + CHUNK * r->d, from->den + i * CHUNK * r->d, bytes);
 }
 
-/* Mean logistic loss over the training rows and its gradient. */
+static wm_status look_for_stop(const refiner *r, wm_error *err)
+{
+    return r->stop && *r->stop ? wmi_fail(err, WM_EINTERRUPTED, "stopped on request") : WM_OK;
+}
+
+/* Mean logistic loss over the training rows and its gradient. Of many columns one pass over the
+ * rows takes seconds, so it is left as soon as somebody asks. */
 static double loss_and_gradient(refiner *r, const double *b, double *g, wm_error *err)
 {
     const int64_t chunks = r->train.n / CHUNK;
@@ -242,7 +249,7 @@ static double loss_and_gradient(refiner *r, const double *b, double *g, wm_error
     memset(g, 0, (size_t)r->n_free * sizeof *g);
     for (int64_t i = 0; i < chunks; i++) {
         load_chunk(r, &r->train, i);
-        if (wmi_program_backward(r->program, err))
+        if (look_for_stop(r, err) || wmi_program_backward(r->program, err))
             return NAN;
         loss += wmi_program_scalar(r->program, r->loss) / (double)chunks;
         add_gradient(r, 1.0 / (double)chunks, g);
@@ -541,12 +548,13 @@ wm_status wmi_refine_bridge(const wmi_convex_data *data, const wm_chain *chain,
                  .seed = opts->seed,
                  .d = d,
                  .quadratic = opts->quadratic,
-                 .n_free = free_length(d, opts->quadratic)};
+                 .n_free = free_length(d, opts->quadratic),
+                 .stop = opts->stop};
     double *start = NULL, *work = NULL;
     wm_status st;
 
-    if (opts->stop && *opts->stop)
-        return wmi_fail(err, WM_EINTERRUPTED, "stopped on request");
+    if ((st = look_for_stop(&r, err)))
+        return st;
     if ((st = wmi_alloc(&r.mu, d, sizeof *r.mu, "whitening", err)) ||
         (st = wmi_alloc(&r.l, d * d, sizeof *r.l, "whitening", err)) ||
         (st = wmi_alloc(&start, r.n_free, sizeof *start, "refinement", err)) ||

@@ -1,7 +1,9 @@
 /* test_convex.c - bridges from moments against the closed forms of the Gaussian experiment, and the
  * refinement on data that are not Gaussian. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 #include "asserts.h"
 #include "base/alloc.h"
@@ -352,6 +354,65 @@ static void many_bridges_are_no_more_chances(void **state)
     assert_true(refined < 4);
 }
 
+static volatile sig_atomic_t asked;
+
+static void ask(int signal)
+{
+    (void)signal;
+    asked = 1;
+}
+
+/* Refining 100 columns that are far from normal takes many passes over the rows, each of 4e8
+ * multiplications: many times as long as the moments take, after which the alarm comes. */
+static void a_refinement_ends_when_it_is_asked_to(void **state)
+{
+    enum { ROWS = 40000, DIM = 100 };
+    const wmi_rng rng = wmi_rng_make(3, "stopped");
+    wmi_convex_data data = {.dim = DIM,
+                            .n0_train = ROWS / 2,
+                            .n0_valid = ROWS / 2,
+                            .nm_train = ROWS / 2,
+                            .nm_valid = ROWS / 2};
+    wmi_convex_opts opts = {.quadratic = true, .stop = &asked};
+    wmi_convex_bridge bridge = {0};
+    double *x, *store, before, until;
+    struct itimerval soon = {0};
+    wm_alphas alphas;
+    wm_spacing spacing;
+    wm_chain *chain;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wmi_alloc(&x, 2L * ROWS * DIM, sizeof *x, "rows", &err), err);
+    assert_ok(wmi_alloc(&store, DIM * DIM + DIM, sizeof *store, "store", &err), err);
+    wmi_rng_normal_f64(&rng, 0, 2L * ROWS * DIM, x);
+    for (int64_t i = 0; i < ROWS * DIM; i++)
+        x[i] = x[i] * x[i];
+    data.x0_train = x;
+    data.x0_valid = x + ROWS / 2 * DIM;
+    data.xm_train = x + ROWS * DIM;
+    data.xm_valid = x + 3 * ROWS / 2 * DIM;
+    bridge.q = store;
+    bridge.w = store + DIM * DIM;
+    wm_spacing_init(&spacing);
+    assert_ok(wm_spacing_alphas(&alphas, &spacing, 1, &err), err);
+    assert_ok(wm_chain_new(&chain, 1, &alphas, DIM, NULL, &err), err);
+    asked = 0;
+    (void)signal(SIGALRM, ask);
+    before = wm_clock(NULL);
+    assert_ok(wmi_convex_fit(&data, chain, &opts, &bridge, NULL, &err), err);
+    until = 0.05 + 2 * (wm_clock(NULL) - before);
+    soon.it_value.tv_sec = (time_t)until;
+    soon.it_value.tv_usec = (suseconds_t)(1e6 * (until - (double)soon.it_value.tv_sec));
+    opts.refine = true;
+    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    assert_int_equal(wmi_convex_fit(&data, chain, &opts, &bridge, NULL, &err), WM_EINTERRUPTED);
+    (void)signal(SIGALRM, SIG_DFL);
+    wm_chain_free(chain);
+    wmi_free(store);
+    wmi_free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +424,7 @@ int main(void)
         cmocka_unit_test(all_rows_count_in_the_end),
         cmocka_unit_test(few_rows_are_no_evidence_by_coming_again),
         cmocka_unit_test(many_bridges_are_no_more_chances),
+        cmocka_unit_test(a_refinement_ends_when_it_is_asked_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
