@@ -40,7 +40,7 @@ static void check_normaliser(wm_checks *list, const wm_ais *ais)
 }
 
 /* Gradients that fit say nothing of how two levels differ: whether f_k - f_k+1 tells them apart. */
-static void check_levels(const wm_ebm *e, wm_checks *list)
+static void check_neighbours(const wm_ebm *e, wm_checks *list)
 {
     int64_t worst = 0, many = 0;
 
@@ -49,13 +49,14 @@ static void check_levels(const wm_ebm *e, wm_checks *list)
         many += e->bridges[k].loss > WORSE_THAN_CHANCE ? 1 : 0;
     }
     if (many)
-        wmi_checks_add(list, "levels", e->bridges[worst].loss, WORSE_THAN_CHANCE, WM_CHECK_DOUBT,
+        wmi_checks_add(list, "neighbours", e->bridges[worst].loss, WORSE_THAN_CHANCE,
+                       WM_CHECK_DOUBT,
                        "%" PRId64 " of %" PRId64 " levels are told from the next one worse than by "
                        "chance (bridge %" PRId64 ": a loss of %.3f, chance is 1.386): where the "
                        "model puts its mass is not settled, and more training may help.",
                        many, e->info.bridges, worst, e->bridges[worst].loss);
     else
-        wmi_checks_add(list, "levels", e->bridges[worst].loss, WORSE_THAN_CHANCE, WM_CHECK_OK,
+        wmi_checks_add(list, "neighbours", e->bridges[worst].loss, WORSE_THAN_CHANCE, WM_CHECK_OK,
                        "Levels are told from the next ones no worse than by chance (at most a loss "
                        "of %.3f; chance is 1.386).",
                        e->bridges[worst].loss);
@@ -76,6 +77,6 @@ void wm_ebm_check(const wm_ebm *e, const wm_ais *ais, wm_checks *list)
     wmi_check_chasm(list, &easiest, 0, "bridges");
     wmi_check_finished(list, info.finished);
     if (e->net.levels)
-        check_levels(e, list);
+        check_neighbours(e, list);
     check_normaliser(list, ais);
 }

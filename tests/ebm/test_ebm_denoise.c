@@ -161,7 +161,7 @@ static void what_nobody_has_looked_at_is_doubted(void **state)
         e->bridges[k].loss = 1.3;
     wm_ebm_check(e, NULL, &list);
     assert_int_equal(found(&list, "normaliser")->outcome, WM_CHECK_NOT_KNOWN);
-    assert_int_equal(found(&list, "levels")->outcome, WM_CHECK_OK);
+    assert_int_equal(found(&list, "neighbours")->outcome, WM_CHECK_OK);
     assert_int_equal(wm_checks_verdict(&list), WM_DOUBT);
     list = (wm_checks){0};
     wm_ebm_check(e, &fine, &list);
@@ -169,8 +169,8 @@ static void what_nobody_has_looked_at_is_doubted(void **state)
     e->bridges[1].loss = 4.2;
     list = (wm_checks){0};
     wm_ebm_check(e, &fine, &list);
-    assert_int_equal(found(&list, "levels")->outcome, WM_CHECK_DOUBT);
-    assert_true(found(&list, "levels")->value == 4.2);
+    assert_int_equal(found(&list, "neighbours")->outcome, WM_CHECK_DOUBT);
+    assert_true(found(&list, "neighbours")->value == 4.2);
     assert_int_equal(wm_checks_verdict(&list), WM_DOUBT);
     wm_ebm_free(e);
     wm_data_free(data);
