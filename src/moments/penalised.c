@@ -144,12 +144,14 @@ static wm_status factorise(solver *s, wm_error *err)
     return wmi_cholesky(wide, s->factor, "logistic regression", err);
 }
 
-/* Newton's method from theta until a step promises less than `least` nats. */
-static wm_status minimise(solver *s, double least, wm_error *err)
+/* Newton's method from theta until a step promises less than `least` nats. *here: Hessian and
+ * factor are those at theta, since the last step was not taken. */
+static wm_status descend(solver *s, double least, bool *here, wm_error *err)
 {
     const int64_t wide = s->k + 1;
     double now = objective(s, s->theta);
 
+    *here = true;
     for (int step = 0; step < STEPS; step++) {
         double promise = 0, t = 1, then = now;
         wm_status st;
@@ -163,7 +165,7 @@ static wm_status minimise(solver *s, double least, wm_error *err)
         for (int64_t j = 0; j < wide; j++)
             promise += s->next[j] * s->next[j];
         if (promise < least)
-            break;
+            return WM_OK;
         wmi_lower_solve_right(1, wide, s->factor, s->next);
         memcpy(s->grad, s->next, (size_t)wide * sizeof *s->next); /* the full step */
         for (int h = 0; h < HALVINGS; h++, t /= 2) {
@@ -174,28 +176,33 @@ static wm_status minimise(solver *s, double least, wm_error *err)
                 break;
         }
         if (!(then < now))
-            break; /* rounding is all that is left */
+            return WM_OK; /* rounding is all that is left */
         memcpy(s->theta, s->next, (size_t)wide * sizeof *s->theta);
         now = then;
     }
-    (void)objective(s, s->theta);
+    *here = false;
     return WM_OK;
 }
 
-/* tr((H + S)^-1 H) at theta: the numbers that b really has, held back as it is. The inverse is left
- * in factor. */
-static wm_status effective_numbers(solver *s, double *out, wm_error *err)
+/* The least of the objective, from theta; *numbers = tr((H + S)^-1 H) there: what b really has,
+ * held back as it is. The inverse is left in factor. */
+static wm_status minimise(solver *s, double least, double *numbers, wm_error *err)
 {
     const int64_t wide = s->k + 1;
+    bool here;
     wm_status st;
 
-    (void)objective(s, s->theta);
-    if ((st = derivatives(s, err)) || (st = factorise(s, err)))
+    if ((st = descend(s, least, &here, err)))
         return st;
+    if (!here) {
+        (void)objective(s, s->theta);
+        if ((st = derivatives(s, err)) || (st = factorise(s, err)))
+            return st;
+    }
     wmi_cholesky_inverse(wide, s->factor);
-    *out = 0;
+    *numbers = 0;
     for (int64_t i = 0; i < wide * wide; i++)
-        *out += s->factor[i] * s->hessian[i];
+        *numbers += s->factor[i] * s->hessian[i];
     return WM_OK;
 }
 
@@ -284,11 +291,11 @@ static wm_status adapt(solver *s, double rows, double *criterion, double *loss, 
     wm_status st;
 
     for (int round = 0; round < ROUNDS; round++) {
-        if ((st = minimise(s, COARSE, err)) || (st = effective_numbers(s, numbers, err)))
+        if ((st = minimise(s, COARSE, numbers, err)))
             return st;
         move_strengths(s, log_groups, round >= SETTLED, &charged);
     }
-    if ((st = minimise(s, COARSE, err)) || (st = effective_numbers(s, numbers, err)))
+    if ((st = minimise(s, COARSE, numbers, err)))
         return st;
     *loss = losses(s, s->theta);
     *criterion = *loss + charge(*numbers, rows) + charged;
@@ -335,7 +342,7 @@ static wm_status choose(solver *s, wmi_penalised_fit *fit, best_fit *best, wm_er
         const double strength = STRONGEST * pow(10, -0.5 * n);
 
         set_strength(s, strength);
-        if ((st = minimise(s, COARSE, err)) || (st = effective_numbers(s, &numbers, err)))
+        if ((st = minimise(s, COARSE, &numbers, err)))
             return st;
         loss = losses(s, s->theta);
         tried[n] = loss + charge(numbers, rows);
@@ -399,7 +406,7 @@ wm_status wmi_penalised_solve(wmi_penalised_fit *fit, double *b, const wmi_penal
     solver *last = stride > 1 ? &all : &part;
 
     start_from(last, &best);
-    if ((st = minimise(last, FINE, err)) || (st = effective_numbers(last, &fit->numbers, err)))
+    if ((st = minimise(last, FINE, &fit->numbers, err)))
         goto done;
     memcpy(b, last->theta, (size_t)data->k * sizeof *b);
     /* The constant of a classifier holds the numbers of rows; a ratio does not. */
