@@ -135,14 +135,6 @@ static void files_keep_the_bits(void **state)
     wm_data_free(data);
 }
 
-static const wm_check *found(const wm_checks *list, const char *name)
-{
-    for (int i = 0; i < list->n; i++)
-        if (strcmp(list->check[i].name, name) == 0)
-            return &list->check[i];
-    return NULL;
-}
-
 /* A fit that says much of its direct likelihood is believed only after chains have been there, and
  * not if one of its levels is worse than chance. */
 static void what_nobody_has_looked_at_is_doubted(void **state)
@@ -160,8 +152,8 @@ static void what_nobody_has_looked_at_is_doubted(void **state)
     for (int64_t k = 0; k < e->info.bridges; k++)
         e->bridges[k].loss = 1.3;
     wm_ebm_check(e, NULL, &list);
-    assert_int_equal(found(&list, "normaliser")->outcome, WM_CHECK_NOT_KNOWN);
-    assert_int_equal(found(&list, "neighbours")->outcome, WM_CHECK_OK);
+    assert_int_equal(wm_checks_find(&list, "normaliser")->outcome, WM_CHECK_NOT_KNOWN);
+    assert_int_equal(wm_checks_find(&list, "neighbours")->outcome, WM_CHECK_OK);
     assert_int_equal(wm_checks_verdict(&list), WM_DOUBT);
     list = (wm_checks){0};
     wm_ebm_check(e, &fine, &list);
@@ -169,8 +161,8 @@ static void what_nobody_has_looked_at_is_doubted(void **state)
     e->bridges[1].loss = 4.2;
     list = (wm_checks){0};
     wm_ebm_check(e, &fine, &list);
-    assert_int_equal(found(&list, "neighbours")->outcome, WM_CHECK_DOUBT);
-    assert_true(found(&list, "neighbours")->value == 4.2);
+    assert_int_equal(wm_checks_find(&list, "neighbours")->outcome, WM_CHECK_DOUBT);
+    assert_true(wm_checks_find(&list, "neighbours")->value == 4.2);
     assert_int_equal(wm_checks_verdict(&list), WM_DOUBT);
     wm_ebm_free(e);
     wm_data_free(data);
