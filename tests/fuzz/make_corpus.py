@@ -82,6 +82,9 @@ def csv_seeds():
     yield "missing", b"x,y\n1,\n,2\nNA,null\n3,NaN\n4,5\n"
     yield "comment", b"# note\n1,2\n\n3,4\n"
     yield "words", "name,größe\nä,1\nb,2\n".encode()
+    yield "windows", "name,größe\nä,1 €\nb,2\n".encode("cp1252")
+    yield "utf16le", b"\xff\xfe" + "name,größe\nä,1\nb,2\n".encode("utf-16-le")
+    yield "utf16be", b"\xfe\xff" + "name,größe\nä,1\nb,2\n".encode("utf-16-be")
     yield "big", b"123456789012345678901234567890,1e400,-inf,0x10,1_000\n"
     yield "column", b"1\n2\n\n3\n"
 

@@ -217,10 +217,9 @@ static wm_status open_tsv(wmi_cursor **out, const wmi_source_file *file, wm_erro
     return csv_open(out, file, '\t', err);
 }
 
-/* Text, or UTF-16, which is refused with advice when it is opened. */
 static bool sniff_text(const unsigned char *head, size_t n)
 {
-    return n == 0 || !memchr(head, '\0', n) || wmi_csv_is_utf16(head, n);
+    return n == 0 || !memchr(head, '\0', n) || wmi_csv_encoding_of(head, n) != WMI_CSV_UTF8;
 }
 
 static bool sniff_never(const unsigned char *head, size_t n)

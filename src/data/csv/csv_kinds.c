@@ -382,7 +382,7 @@ int64_t wmi_csv_level(const wm_schema *s, int64_t j, const wmi_csv_field *f)
 static wm_status level_text(const look *l, int64_t j, char buf[WMI_CSV_MAX_TEXT + 1], wm_error *err)
 {
     const wmi_csv_field *f = &l->t->row[j];
-    char place[WMI_CSV_PLACE], cut[WMI_TEXT_CUT];
+    char place[WMI_CSV_PLACE];
     size_t n = 0;
     double x;
 
@@ -394,10 +394,6 @@ static wm_status level_text(const look *l, int64_t j, char buf[WMI_CSV_MAX_TEXT 
         return wmi_fail(err, WM_EINVAL,
                         "%s: a text of %u bytes is too long for a level: leave the column out",
                         wmi_csv_place(l->t, l->t->line, j, place), (unsigned)f->n);
-    if (!wmi_text_is_utf8(buf, n))
-        return wmi_fail(err, WM_EFORMAT,
-                        "%s: '%s' is not UTF-8: convert the file (iconv -f latin1 -t utf-8)",
-                        wmi_csv_place(l->t, l->t->line, j, place), wmi_text_cut(cut, buf, n));
     return WM_OK;
 }
 

@@ -8,9 +8,24 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 
-enum { FIRST_ROOM = 256 << 10 };
+enum { FIRST_ROOM = 256 << 10, LEAST_ROOM = 64 };
 
 /* --- the buffer --------------------------------------------------------------------------------*/
+
+/* Letters that are not UTF-8 are told of once. */
+static void tell_encoding(wmi_csv_scan *s)
+{
+    if (s->told || s->decoder.encoding == WMI_CSV_UTF8)
+        return;
+    s->told = true;
+    if (s->decoder.encoding == WMI_CSV_WINDOWS)
+        wm_say(s->sink, WM_LOG_WARN,
+               "%s: not UTF-8: letters are read as Windows-1252 (Latin-1); if they are others, "
+               "convert the file (iconv -f CODE -t utf-8)",
+               wmi_text_tail(s->path));
+    else
+        wm_say(s->sink, WM_LOG_INFO, "%s: read as UTF-16", wmi_text_tail(s->path));
+}
 
 /* Fills what is free behind the row that is being read. */
 static wm_status fill(wmi_csv_scan *s, wm_error *err)
@@ -22,9 +37,10 @@ static wm_status fill(wmi_csv_scan *s, wm_error *err)
     s->end -= s->begin;
     s->begin = 0;
     if (s->end < s->room) {
-        st = wmi_bytes_read(s->bytes, s->buf + s->end, s->room - s->end, &got, err);
-        s->ended = !st && got < s->room - s->end;
+        st = wmi_csv_decode(&s->decoder, s->bytes, s->path, s->buf + s->end, s->room - s->end, &got,
+                            &s->ended, err);
         s->end += got;
+        tell_encoding(s);
     }
     s->buf[s->end] = '\n';
     return st;
@@ -54,7 +70,11 @@ wm_status wmi_csv_scan_more(wmi_csv_scan *s, wm_error *err)
     if (s->room == 0) {
         const int64_t size = wmi_bytes_size(s->bytes);
 
-        st = set_room(s, size >= 0 && size < FIRST_ROOM ? (size_t)size + 1 : FIRST_ROOM, err);
+        st = set_room(s,
+                      size < 0 || size >= FIRST_ROOM ? FIRST_ROOM
+                      : size < LEAST_ROOM            ? LEAST_ROOM
+                                                     : (size_t)size + 1,
+                      err);
     } else if (s->end - s->begin > s->room / 2) {
         st = set_room(s, 2 * s->room, err);
     }
@@ -65,7 +85,9 @@ void wmi_csv_scan_close(wmi_csv_scan *s)
 {
     wmi_free(s->buf);
     wmi_free(s->field);
-    *s = (wmi_csv_scan){.path = s->path, .bytes = s->bytes, .delimiter = s->delimiter};
+    wmi_csv_decoder_free(&s->decoder);
+    *s = (wmi_csv_scan){
+        .path = s->path, .bytes = s->bytes, .sink = s->sink, .delimiter = s->delimiter};
 }
 
 void wmi_csv_scan_delimiter(wmi_csv_scan *s, char delimiter)
@@ -79,24 +101,6 @@ void wmi_csv_scan_delimiter(wmi_csv_scan *s, char delimiter)
 }
 
 /* --- the start of a file -----------------------------------------------------------------------*/
-
-bool wmi_csv_is_utf16(const unsigned char *head, size_t n)
-{
-    bool low_first = true, high_first = true;
-
-    if (n >= 2 && ((head[0] == 0xff && head[1] == 0xfe) || (head[0] == 0xfe && head[1] == 0xff)))
-        return true;
-    if (n < 4)
-        return false;
-    for (size_t i = 0; i + 1 < n && i < 16;
-         i += 2) { /* without a mark: plain letters, NULs between */
-        const unsigned char a = head[i], b = head[i + 1];
-
-        low_first &= b == 0 && ((a >= ' ' && a < 0x7f) || a == '\t' || a == '\r' || a == '\n');
-        high_first &= a == 0 && ((b >= ' ' && b < 0x7f) || b == '\t' || b == '\r' || b == '\n');
-    }
-    return low_first || high_first;
-}
 
 /* Passes one line, of which nothing is wanted. */
 static wm_status skip_line(wmi_csv_scan *s, wm_error *err)
@@ -127,13 +131,10 @@ wm_status wmi_csv_scan_start(wmi_csv_scan *s, wm_error *err)
     s->ended = false;
     s->line = s->row_line = 1;
     s->n = 0;
+    wmi_csv_decoder_start(&s->decoder);
     st = s->room ? fill(s, err) : wmi_csv_scan_more(s, err);
     if (st)
         return st;
-    if (wmi_csv_is_utf16((const unsigned char *)s->buf, s->end))
-        return wmi_fail(err, WM_EFORMAT,
-                        "%s: UTF-16 text: save it as UTF-8 (iconv -f utf-16 -t utf-8)",
-                        wmi_text_tail(s->path));
     if (s->end >= 3 && memcmp(s->buf, "\xef\xbb\xbf", 3) == 0)
         s->begin = 3;
     while (!st && s->begin < s->end && strchr("#\r\n", s->buf[s->begin]) && s->buf[s->begin])
@@ -221,8 +222,7 @@ static int64_t count_lines(const char *p, const char *end)
 static wm_status refuse_nul(const wmi_csv_scan *s, int64_t line, int64_t column, wm_error *err)
 {
     return wmi_fail(err, WM_EFORMAT,
-                    "%s:%" PRId64 ": column %" PRId64 ": a NUL byte: not a table of text, or "
-                    "UTF-16 (then: iconv -f utf-16 -t utf-8)",
+                    "%s:%" PRId64 ": column %" PRId64 ": a NUL byte: not a table of text",
                     wmi_text_tail(s->path), line, column);
 }
 

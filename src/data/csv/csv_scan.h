@@ -12,8 +12,10 @@
 #include <stdint.h>
 
 #include "base/fail.h"
+#include "data/csv/csv_decode.h"
 #include "data/csv/csv_field.h"
 #include "data/formats/bytes.h"
+#include "waymark/sink.h"
 
 #define WMI_CSV_MAX_ROW (64 << 20) /* bytes */
 #define WMI_CSV_MAX_COLUMNS (1 << 20)
@@ -21,6 +23,9 @@
 typedef struct wmi_csv_scan {
     wmi_bytes *bytes;
     const char *path;
+    const wm_sink *sink; /* is told of letters that are not UTF-8, or NULL */
+    wmi_csv_decoder decoder;
+    bool told;      /* of them */
     char delimiter; /* ' ': runs of spaces and tabs; '\0': a row is one field */
     bool frozen;    /* a look at what is in the buffer: nothing is read */
 
@@ -35,11 +40,8 @@ typedef struct wmi_csv_scan {
     unsigned char stop[256]; /* bytes that end a field */
 } wmi_csv_scan;
 
-/* Whether a file's first bytes are UTF-16. */
-bool wmi_csv_is_utf16(const unsigned char *head, size_t n);
-
-/* Begin at the start of bytes: fills the buffer, refuses UTF-16, passes a byte order mark, and
- * blank lines and comments (#) that come first. The scan starts as {.path = ..., .bytes = ...} or
+/* Begin at the start of bytes: fills the buffer, passes a byte order mark, and blank lines and
+ * comments (#) that come first. The scan starts as {.path = ..., .bytes = ...} or
  * is one that was closed; its delimiter is set afterwards. */
 WM_MUST_CHECK wm_status wmi_csv_scan_start(wmi_csv_scan *s, wm_error *err);
 void wmi_csv_scan_delimiter(wmi_csv_scan *s, char delimiter);

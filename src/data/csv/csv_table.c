@@ -57,11 +57,6 @@ static wm_status take_names(wmi_csv_table *t, wm_error *err)
             return wmi_fail(err, WM_EFORMAT,
                             "%s:%" PRId64 ": column %" PRId64 ": a name of more than %d bytes",
                             wmi_text_tail(t->scan.path), t->first_line, j + 1, WMI_CSV_MAX_TEXT);
-        if (!wmi_text_is_utf8(text, n))
-            return wmi_fail(err, WM_EFORMAT,
-                            "%s:%" PRId64 ": the name of column %" PRId64
-                            " is not UTF-8: convert the file (iconv -f latin1 -t utf-8)",
-                            wmi_text_tail(t->scan.path), t->first_line, j + 1);
         if (n && !(names[j] = wmi_arena_strdup(&t->arena, text, err)))
             return WM_ENOMEM;
     }
@@ -122,6 +117,7 @@ wm_status wmi_csv_table_open(wmi_csv_table *t, const wmi_source_file *file, int 
 
     t->scan.path = file->path;
     t->scan.bytes = file->bytes;
+    t->scan.sink = file->sink;
     t->known = known && wm_schema_dim(known) ? known : NULL;
     if ((st = wmi_csv_scan_start(&t->scan, err)) ||
         (st = wmi_csv_guess(&t->shape, &t->scan, delimiter, file->header, t->known, err)))
