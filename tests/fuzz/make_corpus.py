@@ -83,6 +83,9 @@ def csv_seeds():
     yield "comment", b"# note\n1,2\n\n3,4\n"
     yield "words", "name,größe\nä,1\nb,2\n".encode()
     yield "windows", "name,größe\nä,1 €\nb,2\n".encode("cp1252")
+    accents = b"\xf9" * 3
+    yield "windows_longer", (  # as UTF-8 it does not fit where its bytes did
+        b"x\xbf\n" + accents + b"\xff" * 5 + b"\a\xf9" + accents + b"2,5\n" + accents + b"\xff" * 7 + b"\a\xf9" + accents + b"2,5")
     yield "utf16le", b"\xff\xfe" + "name,größe\nä,1\nb,2\n".encode("utf-16-le")
     yield "utf16be", b"\xfe\xff" + "name,größe\nä,1\nb,2\n".encode("utf-16-be")
     yield "big", b"123456789012345678901234567890,1e400,-inf,0x10,1_000\n"

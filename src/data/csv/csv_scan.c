@@ -8,7 +8,11 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 
-enum { FIRST_ROOM = 256 << 10, LEAST_ROOM = 64 };
+enum {
+    FIRST_ROOM = 256 << 10,
+    LEAST_ROOM = 64,
+    GROWTH = 3, /* bytes of UTF-8 that a byte of another encoding may become */
+};
 
 /* --- the buffer --------------------------------------------------------------------------------*/
 
@@ -70,10 +74,11 @@ wm_status wmi_csv_scan_more(wmi_csv_scan *s, wm_error *err)
     if (s->room == 0) {
         const int64_t size = wmi_bytes_size(s->bytes);
 
+        /* A file that ends in this buffer ends there from a pipe too: looks see the same rows. */
         st = set_room(s,
-                      size < 0 || size >= FIRST_ROOM ? FIRST_ROOM
-                      : size < LEAST_ROOM            ? LEAST_ROOM
-                                                     : (size_t)size + 1,
+                      size < 0 || size >= FIRST_ROOM / GROWTH ? FIRST_ROOM
+                      : size < LEAST_ROOM / GROWTH            ? LEAST_ROOM
+                                                              : GROWTH * (size_t)size + 1,
                       err);
     } else if (s->end - s->begin > s->room / 2) {
         st = set_room(s, 2 * s->room, err);
