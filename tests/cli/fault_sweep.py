@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""fault_sweep.py WAYMARK [--every K] [--only NAME,...] [--faults WHAT,...] [--jobs N]: every call that changes files
+"""fault_sweep.py WAYMARK [--every K] [--only NAME,...] [--faults WHAT,...] [--jobs N] [--figures]: every call that changes files
 made to fail, or to be the last of its process, in every command that writes.
 
 A command runs once as it should; then again and again, the n-th such call (WAYMARK_IO_FAULT, src/base/io.h) failing,
@@ -9,6 +9,7 @@ for n = 1, 1 + K, ... until it has no n-th call. What must hold:
   --resume (or the same command, for files) then ends in the same bits and the same summary but for seconds, with
   the metrics neither lost nor doubled and no temporary left;
   --overwrite leaves the old run, whole, or the new one.
+With --figures gnuplot draws, where it is installed; else only its scripts and numbers are written.
 Prints a line for each command and fault, and every breach; exits 1 on any."""
 
 import argparse
@@ -45,22 +46,27 @@ RUNS = {
     "sample": ["sample", "model", "-n", 8, "--chains", 4, "--steps", 4, "--checkpoint", "0.001s"],
     "embed": ["embed", "fit", "u.npy", "v.npy", "--iterations", 20, "--batch", 64, "--width", 4, "--checkpoint",
               "0.001s"],
+    "probe": ["probe", "u.npy", "labels.npy"],
+    "peaked": ["reproduce", "peaked", "--preset", "smoke"],
 }
 FILES = {
-    "apply": (["apply", "ratio", "p.npy", "-o", "OUT/y.npy"], ["y.npy", "y.npy.json"]),
-    "represent": (["embed", "pairs", "u.npy", "-o", "OUT/g.npy"], ["g.npy"]),
-    "data": (["data", "shift", "-n", 50, "-o", "OUT/d"], ["d/p.npy", "d/q.npy", "d/truth.json"]),
+    "apply": ["apply", "ratio", "p.npy", "-o", "OUT/y.npy"],
+    "represent": ["embed", "pairs", "u.npy", "-o", "OUT/g.npy"],
+    "data": ["data", "shift", "-n", 50, "-o", "OUT/d"],
+    "glyphs": ["data", "glyphs", "--train", 10, "--valid", 5, "--test", 5, "--unseen", 5, "-o", "OUT/d", "--png", "OUT/u.png"],
+    "page": ["report", "ratio", "-o", "OUT/page.html"],
 }
 
 
 class Sweep:
-    def __init__(self, waymark, top, every):
+    def __init__(self, waymark, top, every, figures):
         self.waymark, self.top, self.every, self.breaches = waymark, top, every, []
+        self.env = {**os.environ, "OMP_NUM_THREADS": "1"}
+        if not figures:
+            self.env["PATH"] = "/nowhere"
 
     def run(self, words, fault=None):
-        env = {**os.environ, "PATH": "/nowhere", "OMP_NUM_THREADS": "1"}
-        if fault:
-            env["WAYMARK_IO_FAULT"] = fault
+        env = {**self.env, "WAYMARK_IO_FAULT": fault} if fault else self.env
         return subprocess.run([self.waymark, *map(str, words)], cwd=self.top, env=env, capture_output=True, text=True,
                               timeout=300)
 
@@ -142,7 +148,7 @@ class Sweep:
         return [k for k in self.differ(folder, want) if not k.startswith(".next") and not k.endswith(".wmtmp")]
 
     def sweep_files(self, name, what):
-        words, names = FILES[name]
+        words = FILES[name]
         n, tried = 1 + random.Random(name + what).randrange(self.every), 0
         out = f"{name}-{what}"
 
@@ -170,7 +176,7 @@ class Sweep:
                 if half and what not in ONWARD:
                     self.breach(here, "left", half)
             if done.returncode:
-                again = self.run([*words_for(out), *(["--overwrite"] if name == "data" else [])])
+                again = self.run([*words_for(out), *(["--overwrite"] if words[0] == "data" else [])])
                 if again.returncode:
                     self.breach(here, "cannot be done again:", again.stderr[-200:])
             if content(out) != want:
@@ -191,9 +197,10 @@ class Sweep:
         u = [[rng.gauss(0, 1), rng.gauss(0, 1)] for _ in range(300)]
         table("u.npy", u)
         table("v.npy", [[x + rng.gauss(0, 1), y] for x, y in u])
+        npy_files.write(os.path.join(self.top, "labels.npy"), (len(u), 1), [float(x > 0) for x, _ in u])
         if {"loglik", "sample"} & names:
             self.must([*RUNS["ebm"], "-o", "model", "-q"])
-        if "apply" in names:
+        if {"apply", "page"} & names:
             self.must([*RUNS["ratio"], "-o", "ratio", "-q"])
         if "represent" in names:
             self.must([*RUNS["embed"], "-o", "pairs", "-q"])
@@ -202,7 +209,7 @@ class Sweep:
             self.must([*RUNS[name], "-o", f"{name}-old", "-q", "--seed", "2"])
         for name in names & set(FILES):
             os.mkdir(os.path.join(self.top, f"{name}-whole"))
-            self.must([str(w).replace("OUT", f"{name}-whole") for w in FILES[name][0]])
+            self.must([str(w).replace("OUT", f"{name}-whole") for w in FILES[name]])
 
 
 def main():
@@ -212,10 +219,11 @@ def main():
     parse.add_argument("--only", default=",".join([*RUNS, *FILES]))
     parse.add_argument("--faults", default=",".join(FAULTS))
     parse.add_argument("--jobs", type=int, default=2)
+    parse.add_argument("--figures", action="store_true")
     args = parse.parse_args()
     names, faults = set(args.only.split(",")), args.faults.split(",")
     with tempfile.TemporaryDirectory() as top:
-        s = Sweep(os.path.abspath(args.waymark), top, args.every)
+        s = Sweep(os.path.abspath(args.waymark), top, args.every, args.figures)
         s.prepare(names)
         with ThreadPoolExecutor(args.jobs) as pool:
             work = [pool.submit(s.sweep_run, name, what, replace)
