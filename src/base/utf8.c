@@ -21,7 +21,7 @@ size_t wmi_utf8_letter(const char *text, size_t n)
     const unsigned char *p = (const unsigned char *)text;
     const size_t k = n ? letter_bytes(p[0]) : 0;
 
-    if (k > n)
+    if (k == 0 || k > n)
         return 0;
     for (size_t j = 1; j < k; j++)
         if ((p[j] & 0xc0) != 0x80)
