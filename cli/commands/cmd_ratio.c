@@ -1,5 +1,6 @@
 /* cmd_ratio.c - `waymark ratio P Q`: how two samples differ, and whether to believe it. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -136,10 +137,45 @@ static void print_left_out(const wm_study *study)
         printf(" (left out: the page and the messages say why)\n");
 }
 
+/* A divergence, or where one table has rows whose levels the other lacks, that of the others. */
+static void put_divergence(cli_call *call, const char *key, const wm_estimate *kl,
+                           wm_verdict verdict, double lone, const wm_estimate *rest)
+{
+    const double unit = units_per_nat(call);
+    char name[32];
+
+    summary_estimate(call->summary, key, kl, unit);
+    snprintf(name, sizeof name, "%s_verdict", key);
+    wm_summary_text(call->summary, name, wm_verdict_text(verdict));
+    if (!(lone > 0))
+        return;
+    snprintf(name, sizeof name, "%s_lone", key);
+    wm_summary_real(call->summary, name, lone);
+    snprintf(name, sizeof name, "%s_rest", key);
+    summary_estimate(call->summary, name, rest, unit);
+}
+
+static void print_divergence(const cli_call *call, const char *name, const char *table,
+                             const wm_estimate *kl, wm_verdict verdict, double lone,
+                             const wm_estimate *rest)
+{
+    if (!(lone > 0)) {
+        print_estimate(call, name, kl, "", verdict);
+        return;
+    }
+    printf("%s: infinite or cannot be told, for the reason below\n", name);
+    if (isnan(rest->value)) {
+        printf("  nor is there a number without the %.2g %% of the rows of %s that make it so\n",
+               100 * lone, table);
+        return;
+    }
+    printf("  without the %.2g %% of the rows of %s that make it so: ", 100 * lone, table);
+    print_estimate(call, name, rest, "", WM_DOUBT);
+}
+
 static wm_status run(cli_call *call, wm_error *err)
 {
     ratio_opts *opts = call->opts;
-    const double unit = units_per_nat(call);
     ratio_run r = {0};
     wm_metrics metrics;
     wm_study_info info;
@@ -161,15 +197,15 @@ static wm_status run(cli_call *call, wm_error *err)
     info.n_q = wm_data_total(r.table[1]);
     WM_PUT(call->summary, WM_INTEGER("n_p", info.n_p), WM_INTEGER("n_q", info.n_q),
            WM_TEXT("objective", objective_names[opts->study.fit.objective]));
-    summary_estimate(call->summary, "kl_pq", &info.kl_pq, unit);
-    summary_estimate(call->summary, "kl_qp", &info.kl_qp, unit);
+    put_divergence(call, "kl_pq", &info.kl_pq, info.verdict_pq, info.lone_p, &info.rest_pq);
+    put_divergence(call, "kl_qp", &info.kl_qp, info.verdict_qp, info.lone_q, &info.rest_qp);
     study_summary(call, r.study);
     summary_columns(call, r.study);
     if (cli_shows_tables(call)) {
-        const wm_verdict verdict = wm_checks_verdict(wm_study_checks(r.study));
-
-        print_estimate(call, "KL(p, q)", &info.kl_pq, "", verdict);
-        print_estimate(call, "KL(q, p)", &info.kl_qp, "", verdict);
+        print_divergence(call, "KL(p, q)", "p", &info.kl_pq, info.verdict_pq, info.lone_p,
+                         &info.rest_pq);
+        print_divergence(call, "KL(q, p)", "q", &info.kl_qp, info.verdict_qp, info.lone_q,
+                         &info.rest_qp);
         print_left_out(r.study);
         printf("from %" PRId64 " rows of p and %" PRId64 " of q, %" PRId64 " column%s, %" PRId64
                " folds\n%s",

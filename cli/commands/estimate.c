@@ -277,13 +277,12 @@ void print_estimate(const cli_call *call, const char *name, const wm_estimate *e
 {
     const double unit = units_per_nat(call);
 
-    if (verdict == WM_REJECT) {
+    if (verdict == WM_REJECT)
         printf("%s: no answer, rejected for the reason below (the fit says %.4g %s)\n", name,
                e->value * unit, units_name(call));
-        return;
-    }
-    printf("%s = %.4f %s, standard error %.4f%s, 95 %% interval %.4f to %.4f\n", name,
-           e->value * unit, units_name(call), e->se * unit, note, e->lo * unit, e->hi * unit);
+    else
+        printf("%s = %.4f %s, standard error %.4f%s, 95 %% interval %.4f to %.4f\n", name,
+               e->value * unit, units_name(call), e->se * unit, note, e->lo * unit, e->hi * unit);
 }
 
 wm_status print_bridges(const cli_call *call, const char *what, const wm_bridge *b, int64_t n,

@@ -9,10 +9,10 @@
 enum { SHOWN = 8 }; /* rows of the table */
 
 /* What decides the order: the share of the answer, or where that is not known the column's own
- * divergence. */
+ * divergence. Those with an infinite one come first. */
 static double weight_of(const wm_study_column *c)
 {
-    return isfinite(c->share) ? c->share : c->kl;
+    return isfinite(c->share) && isfinite(c->kl) ? c->share : c->kl;
 }
 
 /* Whether column a comes before b. */
@@ -54,6 +54,10 @@ void summary_columns(cli_call *call, const wm_study *study)
         wm_summary_reals(row, "q", c->q, c->n);
         if (c->aside)
             wm_summary_text(row, "note", c->aside);
+        else if (isinf(c->kl))
+            wm_summary_text(row, "note",
+                            "p has levels of it that q lacks: KL(p, q) is infinite, or "
+                            "cannot be told");
     }
 }
 

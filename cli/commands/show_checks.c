@@ -48,7 +48,9 @@ void print_checks(const cli_call *call, const wm_checks *list, const check_advic
     static const char *const say[] = {"", " The truth may lie outside the interval.",
                                       " Do not use this number."};
     const wm_check *reason = wm_checks_reason(list);
-    const wm_verdict verdict = wm_checks_verdict(list);
+    const wm_verdict verdict = wm_checks_verdict(list),
+                     pq = wm_checks_verdict_about(list, WM_ABOUT_PQ),
+                     qp = wm_checks_verdict_about(list, WM_ABOUT_QP);
 
     if (call->common->quiet) {
         printf("Verdict: %s.%s%s\n", wm_verdict_text(verdict), reason ? " " : "",
@@ -65,5 +67,9 @@ void print_checks(const cli_call *call, const wm_checks *list, const check_advic
         printf("  %-9s  %s\n", wm_outcome_text(c->outcome), c->name);
         opt_print_wrapped(text, 8, 0, stdout);
     }
-    printf("\nVerdict: %s.%s\n", wm_verdict_text(verdict), say[verdict]);
+    if (pq == qp)
+        printf("\nVerdict: %s.%s\n", wm_verdict_text(verdict), say[verdict]);
+    else
+        printf("\nVerdict: %s for KL(p, q), %s for KL(q, p).\n", wm_verdict_text(pq),
+               wm_verdict_text(qp));
 }

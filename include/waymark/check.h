@@ -44,12 +44,20 @@ typedef enum wm_verdict {
 /** "trust", "doubt", "reject". */
 WM_API const char *wm_verdict_text(wm_verdict v);
 
+/** Which number a check speaks of, where there are two. */
+typedef enum wm_about {
+    WM_ABOUT_ALL,
+    WM_ABOUT_PQ, /**< KL(p, q) alone */
+    WM_ABOUT_QP, /**< KL(q, p) alone */
+} wm_about;
+
 /** One question that an answer was asked. */
 typedef struct wm_check {
     const char *name;    /**< one word */
     double value, limit; /**< the numbers that the meaning speaks of */
     wm_outcome outcome;  /**< how it ended */
     bool needed;         /**< without knowing it the answer is doubted; of outcome not known */
+    wm_about about;      /**< the number that it speaks of */
     char meaning[400];   /**< what was found and what is possible, one or two sentences */
 } wm_check;
 
@@ -64,6 +72,8 @@ typedef struct wm_checks {
 /** What the checks add up to: reject if one failed; else doubt if one is in doubt, or is needed and
  * not known. */
 WM_API wm_verdict wm_checks_verdict(const wm_checks *list);
+/** The same for one number: checks that speak of the other one alone have no say. */
+WM_API wm_verdict wm_checks_verdict_about(const wm_checks *list, wm_about about);
 /** The first check that made the verdict what it is; NULL where that is trust. Borrowed. */
 WM_API const wm_check *wm_checks_reason(const wm_checks *list);
 /** The check of that name; NULL if it was not made. Borrowed. */

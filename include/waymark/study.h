@@ -112,14 +112,20 @@ typedef struct wm_study_info {
     int64_t mixed_columns;    /**< columns as given that switch one after the other (dimension-wise
                                  mixing): whole numbers and categories */
     int64_t rounds;           /**< of placing bridges */
-    wm_estimate kl_pq, kl_qp; /**< KL(p, q), KL(q, p) in nats */
-    wm_interval interval;     /**< of both */
-    double lower_pq;          /**< Donsker-Varadhan bound of KL(p, q) with this ratio */
-    wm_normaliser under_q, under_p; /**< of r, and of 1/r */
-    double train_loss, test_loss;   /**< mean over bridges */
-    wm_verdict verdict;             /**< of all checks */
-    double seconds;                 /**< of all of it */
-    bool finished;                  /**< false: time was up, or it was stopped */
+    wm_estimate kl_pq, kl_qp; /**< KL(p, q), KL(q, p) in nats; all NaN where it is infinite or
+                                 cannot be told: one table has levels that the other lacks */
+    double lone_p, lone_q;    /**< share of the rows of p, of q, for which that is so */
+    wm_estimate rest_pq, rest_qp;      /**< in its place the divergence of the rows of p and of q
+                                          without these; NaN where there is no need, too few rows
+                                     or another check that fails */
+    wm_verdict verdict_pq, verdict_qp; /**< of the checks that speak of each divergence, or all */
+    wm_interval interval;              /**< of both */
+    double lower_pq;                   /**< Donsker-Varadhan bound of KL(p, q) with this ratio */
+    wm_normaliser under_q, under_p;    /**< of r, and of 1/r */
+    double train_loss, test_loss;      /**< mean over bridges */
+    wm_verdict verdict;                /**< of all checks */
+    double seconds;                    /**< of all of it */
+    bool finished;                     /**< false: time was up, or it was stopped */
 } wm_study_info;
 
 /** Estimate log p/q with its divergences, checks and verdict.
@@ -159,7 +165,8 @@ typedef struct wm_study_column {
                      column in q; NaN where that is not known. Shares of columns that depend on
                      each other do not add up to one */
     double kl;    /**< KL(p, q) of this column alone, nats, by the shares of its levels or of
-                     twenty quantile bins: a little too small where the difference is finer */
+                     twenty quantile bins: a little too small where the difference is finer;
+                     infinite where q lacks a level that p has, and not by chance */
     int64_t n;    /**< bins or levels to show */
     const double *edges;      /**< (n + 1) of the bins; NULL: levels */
     const char *const *level; /**< (n) their names; NULL: bins */

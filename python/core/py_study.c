@@ -263,6 +263,21 @@ static PyObject *columns(const wm_study *s)
     return out;
 }
 
+/* The verdict of one divergence; and that of the other rows, where one table has some whose levels
+ * the other lacks. Not 0 after a failure. */
+static int put_direction(PyObject *d, const char *key, wm_verdict verdict, double lone,
+                         const wm_estimate *rest)
+{
+    char name[3][24];
+
+    snprintf(name[0], sizeof name[0], "%s_verdict", key);
+    snprintf(name[1], sizeof name[1], "%s_lone", key);
+    snprintf(name[2], sizeof name[2], "%s_rest", key);
+    return py_put(d, name[0], PyUnicode_FromString(wm_verdict_text(verdict))) ||
+           (lone > 0 && (py_put(d, name[1], PyFloat_FromDouble(lone)) ||
+                         py_put(d, name[2], py_estimate(rest))));
+}
+
 PyDoc_STRVAR(study_info_doc, "study_info(study): what was found, as a dict");
 
 static PyObject *study_info(PyObject *self, PyObject *capsule)
@@ -276,6 +291,9 @@ static PyObject *study_info(PyObject *self, PyObject *capsule)
         return NULL;
     wm_study_get_info(s, &i);
     if (py_put(d, "kl_pq", py_estimate(&i.kl_pq)) || py_put(d, "kl_qp", py_estimate(&i.kl_qp)) ||
+        (wm_study_column_at(s, 0) && /* no pairs */
+         (put_direction(d, "kl_pq", i.verdict_pq, i.lone_p, &i.rest_pq) ||
+          put_direction(d, "kl_qp", i.verdict_qp, i.lone_q, &i.rest_qp))) ||
         py_put(d, "n_p", PyLong_FromLongLong(i.n_p)) ||
         py_put(d, "n_q", PyLong_FromLongLong(i.n_q)) ||
         py_put(d, "n_train", PyLong_FromLongLong(i.n_train)) ||

@@ -123,6 +123,8 @@ class Estimator:
             if how not in ("raise", "warn", "ignore"):
                 raise ValueError(f"{name}={how!r}: there are raise, warn, ignore")
         verdict = self.result_.verdict
+        if verdict == "reject" and getattr(self.result_, "kl_pq_verdict", verdict) != "reject":
+            verdict = "doubt"  # KL(q, p) is no number, which weights of rows of q do not need
         how = {"trust": "ignore", "doubt": on_doubt, "reject": on_reject}[verdict]
         if how == "ignore":
             return

@@ -44,7 +44,8 @@ class Check(NamedTuple):
 
 COLOURS = {"trust": "#1a7f37", "doubt": "#9a6700", "reject": "#cf222e", "ok": "#1a7f37", "failed": "#cf222e",
            "not known": "#57606a"}
-ESTIMATES = {"kl_pq": "KL(p, q)", "kl_qp": "KL(q, p)", "mi": "I(u; v)", "shuffled": "shuffled pairs",
+ESTIMATES = {"kl_pq": "KL(p, q)", "kl_pq_rest": "KL(p, q) without rows that p alone has", "kl_qp": "KL(q, p)",
+             "kl_qp_rest": "KL(q, p) without rows that q alone has", "mi": "I(u; v)", "shuffled": "shuffled pairs",
              "mi_calibrated": "I(u; v), calibrated", "noise_loglik": "log-likelihood of the noise",
              "direct": "log-likelihood, taking Z as 1", "log_z": "log Z"}
 
@@ -131,7 +132,10 @@ class Result:
         found = []
         for key, words in ESTIMATES.items():
             value = self._info.get(key)
-            if isinstance(value, Estimate) and self.verdict == "reject" and key in ("kl_pq", "kl_qp", "mi"):
+            if self._info.get(key + "_lone"):
+                found.append((words, "infinite or cannot be told"))
+            elif isinstance(value, Estimate) and key in ("kl_pq", "kl_qp", "mi") and \
+                    self._info.get(key + "_verdict", self.verdict) == "reject":
                 found.append((words, f"no answer, rejected (the fit says {value.value:.4g} nats)"))
             elif isinstance(value, Estimate) and not math.isnan(value.value):
                 found.append((words, f"{value.value:.4f} nats, standard error {value.se:.4f}, "

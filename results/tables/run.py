@@ -192,8 +192,9 @@ def waymark(program, p, q, limit, options=()):
     if done.returncode:
         return {"error": done.stderr.strip().replace(folder + "/", "")[-300:], "seconds": seconds}
     a = json.loads(done.stdout)
-    return {"kl": a["kl_pq"], "se": a["kl_pq_se"], "ci95": a["kl_pq_ci95"], "kl_qp": a["kl_qp"], "kl_qp_ci95": a["kl_qp_ci95"],
-            "verdict": a["verdict"], "reason": a["reason"], "model": a["model"], "bridges": len(a["bridges"]),
+    rest = {key: a[key] for key in ("kl_pq_lone", "kl_pq_rest", "kl_pq_rest_ci95", "kl_qp_lone", "kl_qp_rest", "kl_qp_rest_ci95") if key in a}
+    return {"kl": a["kl_pq"], "se": a["kl_pq_se"], "ci95": a["kl_pq_ci95"], "kl_qp": a["kl_qp"], "kl_qp_ci95": a["kl_qp_ci95"], **rest,
+            "verdict": a["verdict"], "verdicts": [a["kl_pq_verdict"], a["kl_qp_verdict"]], "reason": a["reason"], "model": a["model"], "bridges": len(a["bridges"]),
             "losses": {c["model"]: c["loss"] for c in a["candidates"]},
             "doubts": {c["name"]: c["value"] for c in a["checks"] if not c["ok"]}, "seconds": seconds}
 
@@ -325,13 +326,22 @@ def with_interval(value, ci):
     return f"{nats(value)} [{nats(ci[0])}, {nats(ci[1])}]"
 
 
+def divergence_of(r, key, ci):
+    """The number; or where rows of one table have levels that the other lacks, that of the others."""
+    if r[key] is not None:
+        return with_interval(r[key], r[ci])
+    name = {"kl": "kl_pq"}.get(key, key)
+    rest = with_interval(r[name + "_rest"], r[name + "_rest_ci95"]) if r.get(name + "_rest") is not None else "nothing left"
+    return f"none; without {100 * r[name + '_lone']:.2g} % of rows: {rest}"
+
+
 def split_table(rows):
     lines = ["| table | rows | columns | KL(p, q) | KL(q, p) | model | verdict | seconds |", "|---" * 8 + "|"]
     for r in rows:
         name = " ".join([r["table"], *(f"`{w}`" for w in [" ".join(r["options"])] if w)])
         lines.append(f"| {name} | {r['n_p']} + {r['n_q']} | {r['columns']} | " + (
             r["error"].split("\n")[0] + " | | | | |" if "error" in r else
-            f"{with_interval(r['kl'], r['ci95'])} | {with_interval(r['kl_qp'], r['kl_qp_ci95'])} | {r['model']} | {r['verdict']}: {r['reason']} | "
+            f"{divergence_of(r, 'kl', 'ci95')} | {divergence_of(r, 'kl_qp', 'kl_qp_ci95')} | {r['model']} | {r['verdict']}: {r['reason']} | "
             f"{r['seconds']:.1f} |"))
     return lines
 
@@ -358,10 +368,10 @@ def say(r):
     if "error" in r:
         found = "ERROR " + r["error"]
     else:
-        found = (f"{with_interval(r['kl'], r['ci95'])} {r['verdict']} ({', '.join(r['doubts']) or 'no doubt'}) {r['model']} "
+        found = (f"{divergence_of(r, 'kl', 'ci95')} {r['verdict']} ({', '.join(r['doubts']) or 'no doubt'}) {r['model']} "
                  f"{r['bridges']}b {r['seconds']:.1f} s")
     truth = f"truth {r['truth']:.3f} boosted {r['boosted'] or math.nan:.3f} " if "truth" in r else ""
-    mark = "" if "error" in r or "truth" not in r else " UNCOVERED" * (not covers(r)) + " OFF" * is_off(r)
+    mark = "" if r.get("kl") is None or "truth" not in r else " UNCOVERED" * (not covers(r)) + " OFF" * is_off(r)
     print(f"{r['table']} {r['plant']} {r['seed']}: {r['n_p']} + {r['n_q']} x {r['columns']}, {truth}waymark {found}{mark}", flush=True)
 
 

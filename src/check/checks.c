@@ -63,6 +63,11 @@ void wmi_checks_add_unknown(wm_checks *list, const char *name, double value, dou
     va_end(args);
 }
 
+void wmi_checks_about(wm_checks *list, wm_about about)
+{
+    list->check[list->n - 1].about = about;
+}
+
 /* ---- the verdict ---- */
 
 static wm_verdict verdict_by(const wm_check *c)
@@ -89,6 +94,19 @@ wm_verdict wm_checks_verdict(const wm_checks *list)
     const wm_check *reason = wm_checks_reason(list);
 
     return reason ? verdict_by(reason) : WM_TRUST;
+}
+
+wm_verdict wm_checks_verdict_about(const wm_checks *list, wm_about about)
+{
+    wm_verdict worst = WM_TRUST;
+
+    for (int64_t i = 0; i < list->n; i++) {
+        const wm_check *c = &list->check[i];
+
+        if ((c->about == WM_ABOUT_ALL || c->about == about) && verdict_by(c) > worst)
+            worst = verdict_by(c);
+    }
+    return worst;
 }
 
 const wm_check *wm_checks_find(const wm_checks *list, const char *name)

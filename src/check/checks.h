@@ -14,6 +14,9 @@ void wmi_checks_add_unknown(wm_checks *list, const char *name, double value, dou
                             bool needed, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));
 
+/* The check that was added last speaks of one number alone. */
+void wmi_checks_about(wm_checks *list, wm_about about);
+
 /* The bridge of a telescope whose two waymarks are told apart most easily. */
 typedef struct wmi_easiest {
     int64_t at;

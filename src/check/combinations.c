@@ -30,22 +30,8 @@ typedef struct lacking {
     int64_t cells, rows; /* rows: of the one that has the most */
     double expected;     /* of it, on the other side */
     int64_t column[2], level[2];
+    bool lone; /* of some cell the rows are marked */
 } lacking;
-
-static int32_t code_of(const wmi_level_counts *c, double value)
-{
-    int64_t lo = 0, hi = c->n - 1;
-
-    while (lo < hi) {
-        const int64_t mid = (lo + hi) / 2;
-
-        if (c->value[mid] < value)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return (int32_t)lo;
-}
 
 static wm_status encode(coded *out, const wm_data *const table[2], int64_t n,
                         const wmi_level_counts column[], wm_error *err)
@@ -68,17 +54,27 @@ static wm_status encode(coded *out, const wm_data *const table[2], int64_t n,
             return st;
         for (int64_t j = 0; j < out->n; j++)
             for (int64_t i = 0; i < out->rows[t]; i++)
-                out->code[t][j * out->rows[t] + i] =
-                    code_of(out->column[j], wm_data_rows(table[t])[i * raw + out->column[j]->raw]);
+                out->code[t][j * out->rows[t] + i] = (int32_t)wmi_level_at(
+                    out->column[j], wm_data_rows(table[t])[i * raw + out->column[j]->raw]);
     }
     return WM_OK;
+}
+
+static void mark_rows(bool *lone, const coded *d, const int64_t at[2], int64_t i, int64_t j,
+                      int side)
+{
+    const int32_t *a = d->code[side] + at[0] * d->rows[side],
+                  *b = d->code[side] + at[1] * d->rows[side];
+
+    for (int64_t r = 0; r < d->rows[side]; r++)
+        lone[r] = lone[r] || (a[r] == i && b[r] == j);
 }
 
 /* The cells of columns a and b that `side` has and the other lacks. Chance would leave a cell of e
  * expected rows empty with probability exp(-e); and would put all c rows of a cell that both tables
  * have in one of them with that table's share of all rows to the power of c. */
 static void look_at_pair(lacking *l, const coded *d, const int64_t at[2], int side,
-                         const int64_t *const count[2])
+                         const int64_t *const count[2], bool *lone)
 {
     const wmi_level_counts *a = d->column[at[0]], *b = d->column[at[1]];
     const double own = (double)d->rows[side], other = (double)d->rows[!side];
@@ -86,20 +82,28 @@ static void look_at_pair(lacking *l, const coded *d, const int64_t at[2], int si
 
     for (int64_t i = 0; i < a->n; i++)
         for (int64_t j = 0; j < b->n; j++) {
-            const double rows = (double)count[side][i * b->n + j];
+            const int64_t rows = count[side][i * b->n + j];
             const double expected = (double)a->rows[!side][i] * (double)b->rows[!side][j] / other;
 
-            if (rows < LEAST_SHARE * own || count[!side][i * b->n + j] > 0 || expected < sure ||
-                rows * log1p(other / own) < sure)
+            if ((double)rows < LEAST_SHARE * own || count[!side][i * b->n + j] > 0 ||
+                expected < sure || (double)rows * log1p(other / own) < sure)
                 continue;
             l->cells++;
-            if (count[side][i * b->n + j] > l->rows)
-                *l = (lacking){
-                    l->cells, count[side][i * b->n + j], expected, {at[0], at[1]}, {i, j}};
+            if (wmi_level_is_lone(rows, d->rows[side], d->rows[!side])) {
+                l->lone = true;
+                mark_rows(lone, d, at, i, j, side);
+            }
+            if (rows <= l->rows)
+                continue;
+            l->rows = rows;
+            l->expected = expected;
+            memcpy(l->column, at, sizeof l->column);
+            l->level[0] = i;
+            l->level[1] = j;
         }
 }
 
-static wm_status look_at_all(lacking found[2], const coded *d, wm_error *err)
+static wm_status look_at_all(lacking found[2], const coded *d, bool *const lone[2], wm_error *err)
 {
     int64_t *count[2] = {NULL, NULL};
     wm_status st = WM_OK;
@@ -117,15 +121,16 @@ static wm_status look_at_all(lacking found[2], const coded *d, wm_error *err)
             }
             for (int side = 0; side < 2; side++)
                 look_at_pair(&found[side], d, (int64_t[]){a, b}, side,
-                             (const int64_t *const[]){count[0], count[1]});
+                             (const int64_t *const[]){count[0], count[1]}, lone[side]);
         }
     wmi_free(count[0]);
     wmi_free(count[1]);
     return st;
 }
 
-static void say(char *out, size_t size, const coded *d, const lacking *l, int side)
+static void say(wm_checks *list, const coded *d, const lacking *l, int side)
 {
+    static const char *const check[] = {"combinations_pq", "combinations_qp"};
     static const char *const name[] = {"p", "q"};
     const wmi_level_counts *a = d->column[l->column[0]], *b = d->column[l->column[1]];
     char more[48] = "";
@@ -133,32 +138,32 @@ static void say(char *out, size_t size, const coded *d, const lacking *l, int si
     if (l->cells > 1)
         snprintf(more, sizeof more, ", and %" PRId64 " more such pair%s", l->cells - 1,
                  l->cells == 2 ? "" : "s");
-    snprintf(out, size,
-             "KL(%s, %s) is infinite or cannot be told: %" PRId64
-             " rows of %s have %.20s = %.20s and %.20s = %.20s, none of %s (%" PRId64
-             " to be expected)%s. ",
-             name[side], name[!side], l->rows, name[side], a->column, a->level[l->level[0]],
-             b->column, b->level[l->level[1]], name[!side], (int64_t)l->expected, more);
+    wmi_checks_add(
+        list, check[side], (double)l->rows, 0, l->lone ? WM_CHECK_FAILED : WM_CHECK_DOUBT,
+        "KL(%s, %s) %s: %" PRId64
+        " rows of %s have %.20s = %.20s and %.20s = %.20s, none of %s (%" PRId64
+        " to be expected)%s. %s",
+        name[side], name[!side], l->lone ? "is infinite or cannot be told" : "may be infinite",
+        l->rows, name[side], a->column, a->level[l->level[0]], b->column, b->level[l->level[1]],
+        name[!side], (int64_t)l->expected, more,
+        l->lone ? "There is no number for it but that of the other rows."
+                : "The answer takes that for rare, not for impossible.");
+    wmi_checks_about(list, side ? WM_ABOUT_QP : WM_ABOUT_PQ);
 }
 
 wm_status wmi_check_combinations(wm_checks *list, const wm_data *const table[2], int64_t n,
-                                 const wmi_level_counts column[], wm_error *err)
+                                 const wmi_level_counts column[], bool *const lone[2],
+                                 wm_error *err)
 {
     coded d = {0};
     lacking found[2] = {{0}, {0}};
-    char text[2][320] = {"", ""};
     wm_status st = encode(&d, table, n, column, err);
 
     if (!st && d.n > 1)
-        st = look_at_all(found, &d, err);
+        st = look_at_all(found, &d, lone, err);
     for (int side = 0; side < 2 && !st; side++)
         if (found[side].cells > 0)
-            say(text[side], sizeof text[side], &d, &found[side], side);
-    if (!st && found[0].cells + found[1].cells > 0)
-        wmi_checks_add(list, "combinations",
-                       (double)(found[0].rows > found[1].rows ? found[0].rows : found[1].rows), 0,
-                       WM_CHECK_DOUBT, "%s%sThe answer takes that for rare, not for impossible.",
-                       text[0], text[1]);
+            say(list, &d, &found[side], side);
     wmi_free(d.code[0]);
     wmi_free(d.code[1]);
     return st;

@@ -20,8 +20,6 @@ static const int64_t MANY = 1000000;
 static const double CLEARLY = 0.5, SHARE = 0.1;
 /* Beyond an entropy, whatever the error of the estimate: share of it, and nats. */
 static const double ABOVE_SHARE = 1.2, ABOVE = 0.05;
-/* Rows to be expected on the other side: none by chance in e^-5 = 0.7 % of columns. */
-static const double EXPECTED = 5;
 
 /* ---- divergences ---- */
 
@@ -107,82 +105,4 @@ void wmi_check_entropy(wm_checks *list, const wm_estimate *mi, const char *what,
                        "%.3g, and no mutual information is above that. Another model, or more "
                        "rows.",
                        mi->value, what, seen, seen == 1 ? "" : "s", entropy);
-}
-
-/* ---- levels ---- */
-
-/* Levels that one side has and the other lacks. */
-typedef struct lone {
-    int64_t levels;             /* of all columns */
-    int64_t most;               /* rows of the level that has the most */
-    const char *column, *level; /* that one */
-    double expected;            /* rows of it on the other side, most of all levels */
-} lone;
-
-static void see_column(lone *l, const wmi_level_counts *c, int side)
-{
-    int64_t total[2] = {0, 0};
-
-    for (int t = 0; t < 2; t++)
-        for (int64_t k = 0; k < c->n; k++)
-            total[t] += c->rows[t][k];
-    for (int64_t k = 0; k < c->n; k++) {
-        const int64_t rows = c->rows[side][k];
-
-        if (rows == 0 || c->rows[!side][k] > 0)
-            continue;
-        l->levels++;
-        l->expected = fmax(l->expected, (double)rows * (double)total[!side] / (double)total[side]);
-        if (rows > l->most) {
-            l->most = rows;
-            l->column = c->column;
-            l->level = c->level[k];
-        }
-    }
-}
-
-static void say_lone(char *out, size_t size, const lone *l, int side)
-{
-    static const char *const direction[] = {"KL(p, q)", "KL(q, p)"};
-    const char *const own = side ? "q" : "p", *const other = side ? "p" : "q";
-    char more[48] = "";
-
-    if (l->levels > 1)
-        snprintf(more, sizeof more, ", and %" PRId64 " more such level%s", l->levels - 1,
-                 l->levels == 2 ? "" : "s");
-    snprintf(out, size,
-             l->expected >= EXPECTED ? "%s is infinite or cannot be told: %" PRId64
-                                       " row%s of %s %s %.40s = %.40s, "
-                                       "none of %s%s. "
-                                     : "%s may be infinite: %" PRId64
-                                       " row%s of %s %s %.40s = %.40s, none of %s%s, too "
-                                       "few to tell. ",
-             direction[side], l->most, l->most == 1 ? "" : "s", own, l->most == 1 ? "has" : "have",
-             l->column, l->level, other, more);
-}
-
-void wmi_check_levels(wm_checks *list, int64_t n, const wmi_level_counts column[])
-{
-    lone l[2] = {{0}, {0}};
-    char text[2][200] = {"", ""};
-    double expected;
-    int64_t most;
-
-    for (int side = 0; side < 2; side++) {
-        for (int64_t j = 0; j < n; j++)
-            see_column(&l[side], &column[j], side);
-        if (l[side].levels > 0)
-            say_lone(text[side], sizeof text[side], &l[side], side);
-    }
-    if (l[0].levels + l[1].levels == 0)
-        return;
-    expected = fmax(l[0].expected, l[1].expected);
-    most = l[0].most > l[1].most ? l[0].most : l[1].most;
-    if (expected >= EXPECTED)
-        wmi_checks_add(list, "levels", (double)most, 0, WM_CHECK_DOUBT,
-                       "%s%sThe answer takes that for rare, not for impossible.", text[0], text[1]);
-    else
-        wmi_checks_add_unknown(list, "levels", (double)most, 0, false,
-                               "%s%sThe answer takes that for rare, not for impossible.", text[0],
-                               text[1]);
 }

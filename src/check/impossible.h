@@ -1,7 +1,5 @@
 /* impossible.h - answers that cannot be, whatever the data: a divergence below 0, a mutual
- * information above an entropy, a number without sense; and levels that one sample lacks, where a
- * divergence may be infinite and no fit says so by itself. Nothing is added where all is possible.
- */
+ * information above an entropy, a number without sense. Nothing is added where all is possible. */
 #ifndef WMI_CHECK_IMPOSSIBLE_H
 #define WMI_CHECK_IMPOSSIBLE_H
 
@@ -21,19 +19,5 @@ void wmi_check_divergences(wm_checks *list, int n, const wmi_divergence d[], int
  * (levels) rows each. what: what messages call the side. */
 void wmi_check_entropy(wm_checks *list, const wm_estimate *mi, const char *what, int64_t levels,
                        const int64_t *count);
-
-/* How often the levels of one column occur in p and in q. */
-typedef struct wmi_level_counts {
-    const char *column;
-    int64_t n;
-    const char *const *level; /* (n) what they are called */
-    const int64_t *rows[2];   /* (n) of p and of q */
-    int64_t raw;              /* place of the column in the tables */
-    const double *value;      /* (n) as they stand there, ascending */
-} wmi_level_counts;
-
-/* "levels": levels of any of n columns that one sample has and the other lacks. In doubt where so
- * many rows were to be expected of the other that chance does not explain it, else not known. */
-void wmi_check_levels(wm_checks *list, int64_t n, const wmi_level_counts column[]);
 
 #endif

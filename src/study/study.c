@@ -62,11 +62,11 @@ static bool even(const wm_normaliser *n, int64_t rows)
     return n->pareto_k < 0.5 && n->ess >= 0.3 * (double)rows;
 }
 
-/* p = r q must integrate to one, and so must q = p / r. An error e(x) of log r with mean m and
- * variance v moves log E_q[r] by m + v/2 and log E_p[1/r] by -m + v/2: half their difference is m.
- * Where both are sure and m is more than noise, log-ratios are shifted by it, here and in the
- * ratio (log r_0 = -(energy + c_0)). The other half, v/2, is the noise of the fits and stays. The
- * means are kept, as they are then. */
+/* p = r q must integrate to one, but for rows that q cannot have, and so must q = p / r. An error
+ * e(x) of log r with mean m and variance v moves log E_q[r] by m + v/2 and log E_p[1/r] by -m +
+ * v/2: half their difference is m. Where both are sure and m is more than noise, log-ratios are
+ * shifted by it, here and in the ratio (log r_0 = -(energy + c_0)). The other half, v/2, is the
+ * noise of the fits and stays. The means are kept, as they are then. */
 static wm_status renormalise(wm_study *s, double *shift, double *se, wm_error *err)
 {
     const int q = s->pairs ? 0 : 1;
@@ -79,7 +79,8 @@ static wm_status renormalise(wm_study *s, double *shift, double *se, wm_error *e
     if ((st = wmi_normaliser_of(under_q, s->data.n[q], s->trial.log_r[1], 1, err)) ||
         (st = wmi_normaliser_of(under_p, s->data.n[0], s->trial.log_r[0], -1, err)))
         return st;
-    *shift = 0.5 * (under_q->log_mean - under_p->log_mean);
+    *shift = 0.5 * (under_q->log_mean - log1p(-s->info.lone_p) -
+                    (under_p->log_mean - log1p(-s->info.lone_q)));
     *se = 0.5 * hypot(under_q->se, under_p->se);
     if (!even(under_q, s->data.n[q]) || !even(under_p, s->data.n[0]) || fabs(*shift) < 2 * *se ||
         s->data.weight[0] || s->data.weight[q]) {
@@ -166,12 +167,13 @@ static wm_status run(wm_study **out, const wm_data *p, const wm_data *q, const w
     if ((st = wmi_study_search(s, opts, err)) ||
         (st = wmi_trial_ratio(&s->ratio, &s->trial, &s->data, err)) ||
         (st = wmi_study_take_moments(s, opts, err)) || (st = wmi_study_use_moments(s, err)) ||
+        (st = wmi_study_columns(s, p, q, schema, opts, err)) ||
         (st = renormalise(s, &shift, &norm_se, err)))
         goto done;
     fill_info(s, opts);
     if ((st = wmi_study_estimate(s, opts, shift, norm_se, err)) || (st = put_in_order(s, err)) ||
-        (st = wmi_study_columns(s, p, q, schema, opts, err)) ||
-        (st = wmi_study_judge(s, p, opts, err)))
+        (st = wmi_study_shares(s, p, q, err)) || (st = wmi_study_judge(s, p, opts, err)) ||
+        (st = wmi_study_estimate_rest(s, opts, err)))
         goto done;
     show_constant(s, shift);
     wmi_ratio_judge(s->ratio, &s->checks);
@@ -209,6 +211,8 @@ void wm_study_free(wm_study *s)
     wm_ratio_free(s->ratio);
     wmi_free(s->log_r[0]);
     wmi_free(s->log_r[1]);
+    wmi_free(s->lone[0]);
+    wmi_free(s->lone[1]);
     wmi_free(s->contributions);
     wmi_free(s->column);
     wmi_arena_free(&s->arena);

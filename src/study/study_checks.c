@@ -139,12 +139,19 @@ static wm_outcome by_miss(double miss, double limit)
     return miss <= limit ? WM_CHECK_OK : miss <= 5 * OFF ? WM_CHECK_DOUBT : WM_CHECK_FAILED;
 }
 
+/* The mean of p/q over rows of q is what p has where q has rows: 1 but for levels that q lacks. */
+static double should_be(const wm_study *s, int side)
+{
+    return 1 - (side ? s->info.lone_q : s->info.lone_p);
+}
+
 /* The mean of q/p over rows of p (side 1) is below 1 where q has rows and p none. Of pairs that is
  * so whenever u tells much of v, classes that do not overlap, say, and the mutual information does
  * not mind: it may be doubted that the ratio is off, but not known. */
-static wm_outcome by_mean(const wm_study *s, int side, const wm_normaliser *n, double limit)
+static wm_outcome by_mean(const wm_study *s, int side, const wm_normaliser *n, double off,
+                          double limit)
 {
-    const wm_outcome outcome = by_miss(fmax(fabs(n->log_mean) - 3 * n->se, 0), limit);
+    const wm_outcome outcome = by_miss(fmax(fabs(off) - 3 * n->se, 0), limit);
 
     return s->pairs && side && n->log_mean < 0 && outcome == WM_CHECK_FAILED ? WM_CHECK_DOUBT
                                                                              : outcome;
@@ -160,25 +167,26 @@ static void check_normaliser(wm_study *s, int side, const wm_normaliser *n, int6
     static const char *const names[] = {"normaliser_q", "normaliser_p"};
     static const char *const whats[] = {"The mean of p/q under q", "The mean of q/p under p"};
     const char *const name = names[side], *const what = whats[side];
-    const double miss = fmax(fabs(n->log_mean) - 3 * n->se, 0), limit = allowed_miss(s);
+    const double one = should_be(s, side), off = n->log_mean - log(one);
+    const double miss = fmax(fabs(off) - 3 * n->se, 0), limit = allowed_miss(s);
     /* Of normal tables the ratio is known better than such a mean, unless most rows count. */
     const bool weak = wmi_study_form_goes_on(s) && miss > limit && n->ess < 0.5 * (double)rows;
-    const bool judged = wmi_normaliser_judged(n, rows) && !weak;
+    const bool judged = one > 0 && wmi_normaliser_judged(n, rows) && !weak;
     char tail[32];
 
     if (!judged)
         wmi_checks_add_unknown(
             &s->checks, name, n->ess, LEAST_ESS, false,
-            "%s should be 1, but cannot be judged: of %" PRId64 " rows a few have all the weight "
-            "(effective sample size %.1f of at least %.0f%s). That is so whenever p and q are far "
-            "apart.",
-            what, rows, n->ess, LEAST_ESS, tail_text(tail, n->pareto_k));
+            "%s should be %.4g, but cannot be judged: of %" PRId64 " rows a few have all the "
+            "weight (effective sample size %.1f of at least %.0f%s). That is so whenever p and q "
+            "are far apart.",
+            what, one, rows, n->ess, LEAST_ESS, tail_text(tail, n->pareto_k));
     else
         wmi_checks_add(
-            &s->checks, name, n->log_mean, limit, by_mean(s, side, n, limit),
-            "%s should be 1 and is %.4f (standard error %.4f), off by %.3f nats, of which %.3f "
+            &s->checks, name, off, limit, by_mean(s, side, n, off, limit),
+            "%s should be %.4g and is %.4f (standard error %.4f), off by %.3f nats, of which %.3f "
             "beyond noise would pass (effective sample size %.0f of %" PRId64 "%s).%s",
-            what, exp(n->log_mean), exp(n->log_mean) * n->se, n->log_mean, limit, n->ess, rows,
+            what, one, exp(n->log_mean), exp(n->log_mean) * n->se, off, limit, n->ess, rows,
             tail_text(tail, n->pareto_k),
             miss <= limit ? "" : " The ratio is off by that much: more data or another model.");
 }
@@ -200,8 +208,11 @@ static wm_status check_bridges(wm_study *s, wm_error *err)
             if (st)
                 return st;
             if (wmi_normaliser_judged(&n, s->trial.n_path)) {
-                const wm_outcome own = by_mean(s, side, &n, OFF);
-                const double miss = fabs(n.log_mean) - 3 * n.se;
+                /* rows that one waymark cannot have are at most those of the table */
+                const double most = log(should_be(s, side));
+                const double off = n.log_mean < 0 ? fmin(n.log_mean - most, 0) : n.log_mean;
+                const wm_outcome own = by_mean(s, side, &n, off, OFF);
+                const double miss = fabs(off) - 3 * n.se;
 
                 outcome = own > outcome ? own : outcome;
                 if (miss > worst) {
@@ -369,6 +380,7 @@ static wm_status check_impossible(wm_study *s, const wm_data *p, const wm_study_
 
 wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *opts, wm_error *err)
 {
+    const int64_t before = s->checks.n; /* those of levels */
     wm_study_info *info = &s->info;
     wm_status st;
 
@@ -388,6 +400,10 @@ wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *op
     check_repeats(s);
     if (!info->finished)
         wmi_check_finished(&s->checks, false);
+    for (int64_t i = before; i < s->checks.n; i++)
+        s->rest_failed = s->rest_failed || s->checks.check[i].outcome == WM_CHECK_FAILED;
     info->verdict = wm_checks_verdict(&s->checks);
+    info->verdict_pq = wm_checks_verdict_about(&s->checks, WM_ABOUT_PQ);
+    info->verdict_qp = wm_checks_verdict_about(&s->checks, WM_ABOUT_QP);
     return WM_OK;
 }

@@ -212,12 +212,22 @@ static wm_status show_histogram(wm_study_column *col, const counted *c, wmi_aren
     return WM_OK;
 }
 
+/* Whether q lacks a value that p has, and not by chance. */
+static bool is_infinite(const counted *c, const int64_t rows[2])
+{
+    for (int64_t i = 0; i < c->n; i++)
+        if (c->rows[1][i] == 0 && wmi_level_is_lone(c->rows[0][i], rows[0], rows[1]))
+            return true;
+    return false;
+}
+
 static double own_divergence(const counted *c, bool by_value_each, const int64_t rows[2])
 {
     double p[QUANTILES] = {0}, q[QUANTILES] = {0}, sum = 0;
 
     if (by_value_each)
-        return divergence_of_shares(c->n, c->weight[0], c->weight[1], rows);
+        return is_infinite(c, rows) ? INFINITY
+                                    : divergence_of_shares(c->n, c->weight[0], c->weight[1], rows);
     for (int64_t i = 0; i < c->n; i++) {
         const double both = 0.5 * (c->weight[0][i] + c->weight[1][i]);
         const int64_t b = (int64_t)((sum + 0.5 * both) * QUANTILES);
@@ -370,7 +380,7 @@ static int64_t find_spikes(double *out, const counted *c, int64_t most, const do
 }
 
 /* Of a number with values that very many rows of a table share, such as zeros: these, and all
- * others together. Only the check of levels sees it, since the others have no value. */
+ * others together. */
 static wm_status keep_spikes(wmi_level_counts *out, const wmi_found_columns *found,
                              const wm_study_column *col, const counted *c, int64_t j,
                              wmi_arena *arena, wm_error *err)
@@ -379,14 +389,17 @@ static wm_status keep_spikes(wmi_level_counts *out, const wmi_found_columns *fou
     double *spike = reals(arena, most, err);
     const int64_t n = spike ? find_spikes(spike, c, most, found->value + found->first[j]) : 0;
     const char **level = wmi_arena_alloc(arena, (size_t)(n + 1) * sizeof *level, err);
+    double *value = reals(arena, n + 1, err);
     int64_t *rows[2] = {NULL, NULL};
 
-    for (int t = 0; t < 2 && spike && level; t++)
+    for (int t = 0; t < 2 && spike && level && value; t++)
         rows[t] = wmi_arena_alloc(arena, (size_t)(n + 1) * sizeof(int64_t), err);
     if (!rows[0] || !rows[1])
         return WM_ENOMEM;
     for (int t = 0; t < 2; t++)
         memset(rows[t], 0, (size_t)(n + 1) * sizeof(int64_t));
+    memcpy(value, spike, (size_t)n * sizeof *value);
+    value[n] = NAN;
     level[n] = "(other values)";
     for (int64_t k = 0; k < n; k++) {
         char text[40];
@@ -403,8 +416,12 @@ static wm_status keep_spikes(wmi_level_counts *out, const wmi_found_columns *fou
         for (int t = 0; t < 2; t++)
             rows[t][k] += c->rows[t][i];
     }
-    *out = (wmi_level_counts){
-        .column = col->name, .raw = j, .n = n + 1, .level = level, .rows = {rows[0], rows[1]}};
+    *out = (wmi_level_counts){.column = col->name,
+                              .raw = j,
+                              .n = n + 1,
+                              .value = value,
+                              .level = level,
+                              .rows = {rows[0], rows[1]}};
     return WM_OK;
 }
 
@@ -414,6 +431,8 @@ static wm_status keep_spikes(wmi_level_counts *out, const wmi_found_columns *fou
 typedef struct kept_counts {
     wmi_level_counts *levels, *spikes;
     int64_t n_levels, n_spikes;
+    int64_t n_split;   /* columns of which p and q have no value in common */
+    const char *split; /* the first */
 } kept_counts;
 
 static const char *words_for(wmi_aside why)
@@ -467,9 +486,7 @@ static wm_status describe_columns(wm_study *s, const wm_data *const table[2],
         levels = found->kind[j] == WM_KIND_CATEGORICAL || c.n <= WMI_FEW;
         col->discrete = found->kind[j] != WM_KIND_CONTINUOUS;
         col->aside = words_for(found->aside[j]);
-        col->share = s->contributions && s->info.kl_pq.value > 0
-                         ? s->contributions[j] / s->info.kl_pq.value
-                         : NAN;
+        col->share = NAN;
         col->kl = own_divergence(&c, levels, rows);
         if (!(col->name = name_of(schema, j, &s->arena, err)))
             st = WM_ENOMEM;
@@ -483,11 +500,8 @@ static wm_status describe_columns(wm_study *s, const wm_data *const table[2],
         else if (!st && !col->aside && found->first[j] < found->first[j + 1])
             st =
                 keep_spikes(&counts->spikes[counts->n_spikes++], found, col, &c, j, &s->arena, err);
-        if (!st && found->aside[j] == WMI_ASIDE_SPLIT)
-            wmi_checks_add(&s->checks, "split", 1, 0, WM_CHECK_DOUBT,
-                           "p and q have no value of '%.60s' in common: with it both divergences "
-                           "are infinite. The answer is about the other columns.",
-                           col->name);
+        if (!st && found->aside[j] == WMI_ASIDE_SPLIT && counts->n_split++ == 0)
+            counts->split = col->name;
         if (!st && col->aside)
             wm_say(o->control.sink, WM_LOG_WARN, "column '%.60s' is left out: %s", col->name,
                    col->aside);
@@ -495,6 +509,32 @@ static wm_status describe_columns(wm_study *s, const wm_data *const table[2],
     free_counted(&c);
     wmi_free(all);
     return st;
+}
+
+/* Of the rows, weights counted. */
+static double share_of_lone(const wm_study *s, int t)
+{
+    const double *w = s->data.weight[t];
+    double sum = 0;
+
+    for (int64_t i = 0; i < s->data.n[t]; i++)
+        sum += s->lone[t][s->data.order[t][i]] ? w ? w[i] : 1 : 0;
+    return sum / (double)s->data.n[t]; /* weights have mean one */
+}
+
+static void check_split(wm_study *s, const kept_counts *counts)
+{
+    char more[48] = "";
+
+    if (!counts->n_split)
+        return;
+    if (counts->n_split > 1)
+        snprintf(more, sizeof more, ", nor of %" PRId64 " other column%s", counts->n_split - 1,
+                 counts->n_split == 2 ? "" : "s");
+    wmi_checks_add(&s->checks, "split", (double)counts->n_split, 0, WM_CHECK_DOUBT,
+                   "p and q have no value of '%.60s' in common%s: with %s both divergences are "
+                   "infinite. The answer is about the other columns.",
+                   counts->split, more, counts->n_split == 1 ? "it" : "them");
 }
 
 wm_status wmi_study_columns(wm_study *s, const wm_data *p, const wm_data *q,
@@ -505,20 +545,37 @@ wm_status wmi_study_columns(wm_study *s, const wm_data *p, const wm_data *q,
     kept_counts counts = {0};
     wm_status st;
 
-    if ((st = find_contributions(s, p, q, err)) || !q)
-        return st;
+    if (!q)
+        return WM_OK;
     if ((st = wmi_alloc(&s->column, dim, sizeof *s->column, "columns", err)) ||
         (st = wmi_alloc(&counts.levels, dim, sizeof *counts.levels, "columns", err)) ||
         (st = wmi_alloc(&counts.spikes, dim, sizeof *counts.spikes, "columns", err)) ||
+        (st = wmi_alloc(&s->lone[0], wm_data_count(p), sizeof **s->lone, "rows", err)) ||
+        (st = wmi_alloc(&s->lone[1], wm_data_count(q), sizeof **s->lone, "rows", err)) ||
         (st = describe_columns(s, table, schema, o, &counts, err)))
         goto done;
     memcpy(counts.levels + counts.n_levels, counts.spikes,
            (size_t)counts.n_spikes * sizeof *counts.levels); /* each column has its one place */
-    wmi_check_levels(&s->checks, counts.n_levels + counts.n_spikes, counts.levels);
-    st = wmi_check_combinations(&s->checks, table, counts.n_levels, counts.levels, err);
+    check_split(s, &counts);
+    wmi_check_levels(&s->checks, table, counts.n_levels + counts.n_spikes, counts.levels, s->lone);
+    if ((st = wmi_check_combinations(&s->checks, table, counts.n_levels, counts.levels, s->lone,
+                                     err)))
+        goto done;
+    s->info.lone_p = share_of_lone(s, 0);
+    s->info.lone_q = share_of_lone(s, 1);
 done:
     wmi_free(counts.spikes);
     wmi_free(counts.levels);
+    return st;
+}
+
+wm_status wmi_study_shares(wm_study *s, const wm_data *p, const wm_data *q, wm_error *err)
+{
+    const double kl = s->info.kl_pq.value;
+    wm_status st = find_contributions(s, p, q, err);
+
+    for (int64_t j = 0; !st && s->column && s->contributions && kl > 0 && j < wm_data_dim(p); j++)
+        s->column[j].share = s->contributions[j] / kl;
     return st;
 }
 

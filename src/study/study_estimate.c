@@ -241,49 +241,139 @@ static wm_estimate between_means(const side *fresh, const side *seen, double sig
     return (wm_estimate){value, se, value - half, value + half};
 }
 
-static wm_status estimate_both_ways(wm_study *s, const wm_study_opts *o, double shift,
-                                    wm_error *err)
+/* Both divergences by log-ratios that are there; weight: of the rows (rows) of p and q, or NULL. */
+static wm_status divergences(wm_estimate kl[2], const wm_study *s, const both_ways *b,
+                             const int64_t rows[2], double *const weight[2], wm_error *err)
 {
-    const bool network = wmi_is_network(s->trial.model);
-    both_ways b = {0};
     double missed = 0;
-    wm_estimate kl[2];
-    wm_status st = score_both_ways(&b, s, o, shift, err);
 
     for (int64_t f = 0; f < s->trial.folds; f++)
         missed += s->trial.fit[f]->info.missed / (double)s->trial.folds;
     if (s->trial.model & WM_RATIO_MIXTURE)
         missed = s->data.mixture_gain;
-    if (!st && !network)
-        hold_back(&b);
-    for (int own = 0; !st && own < 2; own++) {
+    for (int own = 0; own < 2; own++) {
         const double sign = own ? -1 : 1;
         side fresh[2], seen[2];
         wm_normaliser mean;
+        wm_status st;
 
         for (int t = 0; t < 2; t++) {
-            const int table = s->pairs ? 0 : t;
-            const double *w = s->data.weight[table];
-
-            fresh[t] = (side){b.n[t], s->data.n[table], b.fresh[t], w};
-            seen[t] = (side){b.n[t], s->data.n[table], b.seen[t], w};
+            fresh[t] = (side){b->n[t], rows[t], b->fresh[t], weight[t]};
+            seen[t] = (side){b->n[t], rows[t], b->seen[t], weight[t]};
         }
-        if ((st = wmi_normaliser_of(&mean, b.n[1 - own], b.fresh[1 - own], sign, err)))
-            break;
-        if (!wmi_normaliser_judged(&mean, b.n[1 - own]))
-            kl[own] = between_means(&fresh[own], &seen[own], sign, spread_of_fits(&s->trial, own),
-                                    missed);
-        else
-            kl[own] = between(fresh, seen, own, missed);
+        if ((st = wmi_normaliser_of(&mean, b->n[1 - own], b->fresh[1 - own], sign, err)))
+            return st;
+        kl[own] = wmi_normaliser_judged(&mean, b->n[1 - own])
+                      ? between(fresh, seen, own, missed)
+                      : between_means(&fresh[own], &seen[own], sign, spread_of_fits(&s->trial, own),
+                                      missed);
     }
-    if (!st) {
-        const double blur = blur_of_ranks(s, kl[0].value, o);
+    return WM_OK;
+}
 
-        s->info.kl_pq = widened(kl[0], blur);
+static wm_status estimate_both_ways(wm_study *s, const wm_study_opts *o, double shift,
+                                    wm_error *err)
+{
+    const int q = s->pairs ? 0 : 1;
+    both_ways b = {0};
+    wm_estimate kl[2];
+    wm_status st = score_both_ways(&b, s, o, shift, err);
+
+    if (!st && !wmi_is_network(s->trial.model))
+        hold_back(&b);
+    if (!st && !(st = divergences(kl, s, &b, (int64_t[]){s->data.n[0], s->data.n[q]},
+                                  (double *const[]){s->data.weight[0], s->data.weight[q]}, err))) {
+        s->info.kl_pq = widened(kl[0], blur_of_ranks(s, kl[0].value, o));
         s->info.kl_qp = kl[1];
     }
     free_both_ways(&b);
     return st;
+}
+
+/* ---- without the rows that one table alone has ---- */
+
+enum { LEAST_REST = 10 }; /* rows of each table */
+
+/* Moves the rows of table t that are not lone to the front of what is known of them; weight (n) of
+ * these comes from the data. Their log-ratio is that of what is left of the table. */
+static void keep_rest(both_ways *b, const wm_study *s, int t, double *weight)
+{
+    const int64_t n = b->n[t];
+    int64_t kept = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        if (!s->lone[t][s->data.order[t][i]]) {
+            b->fresh[t][kept] = b->fresh[t][i];
+            b->seen[t][kept] = b->seen[t][i];
+            weight[kept++] = s->data.weight[t] ? s->data.weight[t][i] : 1;
+        }
+    b->n[t] = kept;
+}
+
+/* A fit that was told of the lone rows does not have mean 1 without them: p' is p / P(not lone)
+ * there, and so for q. Where the mean of r can be told it says so better than the shares of rows
+ * do. */
+static wm_status shift_rest(both_ways *b, const wm_study_info *info, wm_error *err)
+{
+    double by = log1p(-info->lone_q) - log1p(-info->lone_p);
+    wm_normaliser mean;
+    wm_status st = wmi_normaliser_of(&mean, b->n[1], b->fresh[1], 1, err);
+
+    if (st)
+        return st;
+    if (wmi_normaliser_judged(&mean, b->n[1]))
+        by = -mean.log_mean;
+    for (int t = 0; t < 2; t++)
+        for (int64_t i = 0; i < b->n[t]; i++) {
+            b->fresh[t][i] += by;
+            b->seen[t][i] += by;
+        }
+    return WM_OK;
+}
+
+static wm_status estimate_rest(wm_estimate kl[2], const wm_study *s, const wm_study_opts *o,
+                               wm_error *err)
+{
+    both_ways b = {0};
+    double *weight[2] = {NULL, NULL};
+    wm_status st = score_both_ways(&b, s, o, 0, err);
+
+    for (int t = 0; t < 2 && !st; t++)
+        if (!(st = wmi_alloc(&weight[t], b.n[t], sizeof **weight, "weights", err)))
+            keep_rest(&b, s, t, weight[t]);
+    if (!st && b.n[0] >= LEAST_REST && b.n[1] >= LEAST_REST &&
+        !(st = shift_rest(&b, &s->info, err))) {
+        if (!wmi_is_network(s->trial.model))
+            hold_back(&b);
+        st = divergences(kl, s, &b, b.n, weight, err);
+    }
+    wmi_free(weight[0]);
+    wmi_free(weight[1]);
+    free_both_ways(&b);
+    return st;
+}
+
+wm_status wmi_study_estimate_rest(wm_study *s, const wm_study_opts *o, wm_error *err)
+{
+    static const wm_estimate none = {NAN, NAN, NAN, NAN};
+    wm_study_info *info = &s->info;
+    wm_estimate kl[2] = {none, none};
+    wm_status st;
+
+    info->rest_pq = info->rest_qp = none;
+    if (!(info->lone_p > 0) && !(info->lone_q > 0))
+        return WM_OK;
+    if (!s->rest_failed && (st = estimate_rest(kl, s, o, err)))
+        return st;
+    if (info->lone_p > 0) {
+        info->kl_pq = none;
+        info->rest_pq = kl[0];
+    }
+    if (info->lone_q > 0) {
+        info->kl_qp = none;
+        info->rest_qp = kl[1];
+    }
+    return WM_OK;
 }
 
 /* ---- moments ---- */

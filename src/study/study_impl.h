@@ -111,6 +111,8 @@ struct wm_study {
     int64_t n_candidates;
     bool whiten[WM_STUDY_MAX_MODELS], whiten_known[WM_STUDY_MAX_MODELS]; /* of the candidates */
     wm_checks checks;
+    bool *lone[2];    /* (n) rows of the tables whose levels the other one lacks; NULL for pairs */
+    bool rest_failed; /* a check that is not of levels: no number means anything */
     bool pairs;
     bool by_form;               /* the answer is a form by moments */
     bool normal;                /* and rows look as it has them */
@@ -134,16 +136,23 @@ WM_MUST_CHECK wm_status wmi_study_use_moments(wm_study *s, wm_error *err);
  * log-ratios, and norm_se is its error. */
 WM_MUST_CHECK wm_status wmi_study_estimate(wm_study *s, const wm_study_opts *opts, double shift,
                                            double norm_se, wm_error *err);
+/* Where p or q has rows whose levels the other lacks: in place of that divergence there is that of
+ * the other rows. */
+WM_MUST_CHECK wm_status wmi_study_estimate_rest(wm_study *s, const wm_study_opts *opts,
+                                                wm_error *err);
 /* Log-ratios at the rows of p (which 0) or q (1), in the study's order, less shift: by the fits
  * that have not seen them into fresh, and the mean of those that have into seen. Of pairs the rows
  * of q are those of a fold with others of it, `times` over: both (times, n). */
 WM_MUST_CHECK wm_status wmi_study_score_rows(const wm_study *s, const wm_study_opts *opts,
                                              int which, int64_t times, double shift, double *fresh,
                                              double *seen, wm_error *err);
-/* The columns one by one, and the check of levels that one table lacks. */
+/* The columns one by one, but for their shares, and the checks of levels that one table lacks. */
 WM_MUST_CHECK wm_status wmi_study_columns(wm_study *s, const wm_data *p, const wm_data *q,
                                           const wm_schema *schema, const wm_study_opts *opts,
                                           wm_error *err);
+/* What of KL(p, q) goes without each column; s->ratio is there. */
+WM_MUST_CHECK wm_status wmi_study_shares(wm_study *s, const wm_data *p, const wm_data *q,
+                                         wm_error *err);
 /* Whether the answer is a form by moments, and p and q, or pairs, look as it has them. */
 WM_MUST_CHECK wm_status wmi_study_look_at_form(wm_study *s, const wm_study_opts *opts,
                                                wm_error *err);

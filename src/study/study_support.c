@@ -296,6 +296,7 @@ static void judge_support(wm_study *s, const wmi_support *found, int own, const 
                              "tables look normal: the form may be believed there."
                            : "All but %.0f %% of the rows of %s have rows of %s near them.",
                        100 * found->alone, name[own], name[1 - own]);
+    wmi_checks_about(&s->checks, own ? WM_ABOUT_QP : WM_ABOUT_PQ);
 }
 
 wm_status wmi_study_check_support(wm_study *s, wm_error *err)

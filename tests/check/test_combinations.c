@@ -48,12 +48,17 @@ static void draw(tables *t, int64_t keep, uint64_t seed)
                                           .rows = {t->rows[j][0], t->rows[j][1]}};
 }
 
+static bool of_p[ROWS], of_q[ROWS]; /* rows that are marked */
+
 static void check(wm_checks *list, tables *t)
 {
     const wm_data *const both[] = {t->table[0], t->table[1]};
+    bool *const lone[] = {of_p, of_q};
 
+    memset(of_p, 0, sizeof of_p);
+    memset(of_q, 0, sizeof of_q);
     list->n = 0;
-    assert_int_equal(wmi_check_combinations(list, both, 2, t->column, NULL), WM_OK);
+    assert_int_equal(wmi_check_combinations(list, both, 2, t->column, lone, NULL), WM_OK);
     wm_data_free(t->table[0]);
     wm_data_free(t->table[1]);
 }
@@ -62,16 +67,22 @@ static void a_pair_that_q_lacks_is_named(void **state)
 {
     wm_checks list;
     tables t;
+    int64_t marked = 0;
 
     (void)state;
     draw(&t, ROWS, 1); /* q keeps none */
     check(&list, &t);
     assert_int_equal(list.n, 1);
-    assert_string_equal(list.check[0].name, "combinations");
-    assert_int_equal(list.check[0].outcome, WM_CHECK_DOUBT);
+    assert_string_equal(list.check[0].name, "combinations_pq");
+    assert_int_equal(list.check[0].outcome, WM_CHECK_FAILED); /* 111 rows */
     assert_non_null(strstr(list.check[0].meaning, "KL(p, q) is infinite or cannot be told"));
     assert_non_null(strstr(list.check[0].meaning, "age = high and class = high, none of q"));
     assert_null(strstr(list.check[0].meaning, "KL(q, p)"));
+    for (int64_t i = 0; i < ROWS; i++) {
+        marked += of_p[i];
+        assert_false(of_q[i]);
+    }
+    assert_int_equal(marked, (int64_t)list.check[0].value);
 }
 
 /* One row is enough: it is rare there, not impossible. */

@@ -104,40 +104,6 @@ static void information_above_entropy_is_rejected(void **state)
     assert_int_equal(list.n, 2);
 }
 
-static void levels_that_one_side_lacks_are_named(void **state)
-{
-    static const char *const cut[] = {"Fair", "Good", "Ideal"}, *const sex[] = {"f", "m"};
-    static const int64_t p_cut[] = {20, 43, 37}, q_cut[] = {60, 40, 0};
-    static const int64_t p_few[] = {50, 49, 1}, q_few[] = {50, 50, 0};
-    static const int64_t p_sex[] = {100, 0}, q_sex[] = {50, 50}, both[] = {50, 50};
-    const wmi_level_counts all[] = {
-        {.column = "cut", .n = 3, .level = cut, .rows = {p_cut, q_cut}},
-        {.column = "sex", .n = 2, .level = sex, .rows = {p_sex, q_sex}}};
-    const wmi_level_counts few = {.column = "cut", .n = 3, .level = cut, .rows = {p_few, q_few}};
-    const wmi_level_counts fine = {.column = "sex", .n = 2, .level = sex, .rows = {both, both}};
-    wm_checks list = {0};
-
-    (void)state;
-    wmi_check_levels(&list, 1, &fine);
-    assert_int_equal(list.n, 0);
-    wmi_check_levels(&list, 1, all);
-    assert_int_equal(list.check[0].outcome, WM_CHECK_DOUBT);
-    assert_string_equal(list.check[0].name, "levels");
-    assert_string_equal(list.check[0].meaning,
-                        "KL(p, q) is infinite or cannot be told: 37 rows of p have cut = Ideal, "
-                        "none of q. The answer takes that for rare, not for impossible.");
-    wmi_check_levels(&list, 2, all);
-    assert_non_null(strstr(list.check[1].meaning, "37 rows of p have cut = Ideal, none of q. "));
-    assert_non_null(strstr(list.check[1].meaning, "KL(q, p) is infinite or cannot be told: 50 rows "
-                                                  "of q have sex = m, none of p. "));
-    wmi_check_levels(&list, 1, &few);
-    assert_int_equal(list.check[2].outcome, WM_CHECK_NOT_KNOWN);
-    assert_non_null(strstr(list.check[2].meaning, "1 row of p has cut = Ideal"));
-    list.check[0] = list.check[2];
-    list.n = 1;
-    assert_int_equal(wm_checks_verdict(&list), WM_TRUST);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,7 +112,6 @@ int main(void)
         cmocka_unit_test(negative_beside_large_is_rejected),
         cmocka_unit_test(numbers_without_sense_are_rejected),
         cmocka_unit_test(information_above_entropy_is_rejected),
-        cmocka_unit_test(levels_that_one_side_lacks_are_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

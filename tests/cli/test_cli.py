@@ -66,6 +66,23 @@ class Program(unittest.TestCase):
             self.assertEqual(strict.returncode, 3)
             self.assertEqual(json.loads(strict.stdout)["verdict"], "reject")
 
+    def test_a_level_that_one_table_lacks_has_the_answer_for_the_rest(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("p.csv", "q.csv")]
+            for path, levels in zip(paths, (("red", "green", "teal"), ("red", "green"))):
+                with open(path, "w") as f:
+                    f.writelines(["colour,size\n"] + [f"{levels[i % len(levels)]},{i * i % 101 + 0.5}\n" for i in range(600)])
+            done = run(WAYMARK, "ratio", *paths, "--threads", "1", "-q", "-o", os.path.join(folder, "run"))
+            self.assertRegex(done.stdout, r"(?m)^KL\(p, q\): infinite or cannot be told, for the reason below$")
+            self.assertIn("without the 33 % of the rows of p that make it so: KL(p, q) = ", done.stdout)
+            self.assertRegex(done.stdout, r"(?m)^KL\(q, p\) = 0\.[0-9]+ nats")
+            self.assertIn("200 rows of p have colour = teal, none of q", done.stdout)
+            strict = run(WAYMARK, "ratio", *paths[::-1], "--threads", "1", "--json", "--strict")
+            found = json.loads(strict.stdout)
+            self.assertEqual((strict.returncode, found["verdict"], found["kl_qp_verdict"], found["kl_qp"]), (3, "reject", "reject", None))
+            self.assertIsNotNone(found["kl_pq"])
+            self.assertLess(abs(found["kl_qp_rest"]), 0.05)  # nothing else differs
+
     def test_unknown_words_get_the_nearest(self):
         done = run(WAYMARK, "versoin")
         self.assertEqual((done.returncode, done.stdout), (2, ""))

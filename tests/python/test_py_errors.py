@@ -182,6 +182,19 @@ class Verdicts(unittest.TestCase):
             warnings.simplefilter("error")
             fit(self.p, self.q, bridges=2, on_doubt="ignore", on_reject="ignore")
 
+    def test_a_level_that_one_table_lacks(self):
+        """KL of the table that has it is no number. Weights p/q do not mind a level that p lacks."""
+        more, less = np.arange(600.0)[:, None] % 3, np.arange(600.0)[:, None] % 2
+        with self.assertRaisesRegex(waymark.RejectedError, r"KL\(p, q\) is infinite or cannot be told"):
+            fit(more, less)
+        with self.assertWarnsRegex(waymark.DoubtWarning, r"KL\(q, p\) is infinite or cannot be told"):
+            ratio = fit(less, more)
+        found = ratio.result_.to_dict()
+        self.assertEqual((found["verdict"], found["kl_qp"], found["kl_qp_verdict"]), ("reject", None, "reject"))
+        self.assertAlmostEqual(found["kl_qp_lone"], 1 / 3)
+        self.assertIn("KL(q, p) = infinite or cannot be told", repr(ratio.result_))
+        self.assertAlmostEqual(found["kl_pq"], np.log(1.5), delta=0.02)
+
 
 if __name__ == "__main__":
     unittest.main()

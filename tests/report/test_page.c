@@ -402,6 +402,28 @@ static void columns_that_differ_come_after_the_answer(void **state)
     lacks(text, "<caption>columns</caption>"); /* not among the rest a second time */
 }
 
+/* KL(p, q) has no number for rows that only p can have: that of the others stands in its place,
+ * and KL(q, p) is not rejected with it. */
+static void a_divergence_without_lone_rows_is_shown(void **state)
+{
+    const char *text;
+
+    (void)state;
+    put("run/config.json", config);
+    put_json("run/summary.json",
+             "{'verdict': 'reject', 'units': 'nats', 'kl_pq': null, 'kl_pq_verdict': 'reject', "
+             "'kl_pq_lone': 0.2, 'kl_pq_rest': 0.18, 'kl_pq_rest_se': 0.01, 'kl_pq_rest_ci95': "
+             "[0.16, 0.2], 'kl_qp': 0.4, 'kl_qp_se': 0.02, 'kl_qp_verdict': 'doubt'}");
+    text = page_with(0, 0);
+    has(text, "without 20 % of the rows <strong>0.180</strong> (95 % interval 0.160 to 0.200)");
+    has(text, "<span>KL(p, q): reject. KL(q, p): doubt.");
+    has(text, "0.400 <span class=\"unit\">nats");
+    lacks(text, "no answer");
+    put_json("run/summary.json", "{'verdict': 'reject', 'kl_pq': null, 'kl_pq_lone': 1.0, "
+                                 "'kl_pq_rest': null, 'kl_pq_rest_ci95': [null, null]}");
+    has(page_with(0, 0), "without 100 % of the rows no number either");
+}
+
 static void columns_without_shares_go_by_their_own_kl(void **state)
 {
     const char *text;
@@ -566,6 +588,7 @@ int main(void)
         TEST(curves_are_drawn),
         TEST(nothing_from_a_file_is_markup),
         TEST(columns_that_differ_come_after_the_answer),
+        TEST(a_divergence_without_lone_rows_is_shown),
         TEST(columns_without_shares_go_by_their_own_kl),
         TEST(many_levels_are_pooled),
         TEST(bridges_say_where_they_lead),

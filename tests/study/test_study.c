@@ -644,8 +644,8 @@ static void a_single_discrete_column_has_one_bridge(void **state)
     (void)state;
     o.n_models = 0; /* as found: a form would need a covariance that is not singular */
     for (int i = 0; i < N; i++) {
-        x[0][i] = i % 40 ? 1 + i % 2 : 5;
-        x[1][i] = i % 40 ? 5 + i % 2 : 1;
+        x[0][i] = i % 20 > 1 ? 1 + i % 2 : 5 + i % 2;
+        x[1][i] = i % 20 > 1 ? 5 + i % 2 : 1 + i % 2;
     }
     for (int t = 0; t < 2; t++)
         assert_ok(wm_data_new(&table[t], N, 1, x[t], &err), err);

@@ -100,14 +100,69 @@ static void zeros_of_one_table_are_found(void **state)
     c = wm_checks_find(wm_study_checks(s), "split");
     assert_non_null(c);
     assert_non_null(strstr(c->meaning, "'column 2'"));
-    c = wm_checks_find(wm_study_checks(s), "levels");
+    c = wm_checks_find(wm_study_checks(s), "levels_qp");
     assert_non_null(c);
-    assert_int_equal(c->outcome, WM_CHECK_DOUBT);
+    assert_int_equal(c->outcome, WM_CHECK_FAILED);
     assert_non_null(strstr(c->meaning, "KL(q, p) is infinite"));
     assert_non_null(strstr(c->meaning, "334 rows of q have column 3 = 0, none of p"));
     assert_true(fabs(info.kl_pq.value) < 2); /* log(3/2) = 0.41 as far as it can be told */
-    assert_int_equal(info.verdict, WM_DOUBT);
+    assert_int_equal(info.verdict, WM_REJECT);
+    assert_int_equal(info.verdict_pq, WM_DOUBT); /* for the column that is left out */
+    assert_true(isnan(info.kl_qp.value) && isnan(info.kl_qp.hi));
+    assert_near(info.rest_qp.value, 0, 0.1); /* nothing differs elsewhere */
+    assert_near(info.lone_q, 0.334, 1e-12);
+    assert_true(info.lone_p == 0 && isnan(info.rest_pq.value));
     wm_study_free(s);
+}
+
+/* A fifth of p's rows have a level that q lacks. Elsewhere p has N(0.6, 1) where q has N(0, 1),
+ * 0.18 nats both ways: that is what KL(p, q) is without these rows, and KL(q, p) has -log(4/5) =
+ * 0.223 more. The same where the level is one of a pair that q never has. */
+static void the_answer_for_the_rest_stands(void **state)
+{
+    enum { N = 2000 };
+    wm_study_opts o;
+
+    (void)state;
+    wm_study_opts_init(&o);
+    for (int pair = 0; pair < 2; pair++) {
+        wm_study_info info;
+        const wm_check *c;
+        wm_study *s;
+
+        for (int t = 0; t < 2; t++) {
+            double *x = rows_of[t];
+
+            draw_normals(x, 3 * N, t ? "q" : "p");
+            for (int i = 0; i < N; i++) {
+                const bool lone = !t && i % 5 == 0;
+
+                x[3 * i] += t ? 0 : 0.6;
+                x[3 * i + 1] = pair ? i % 2 : lone ? 2 : i % 2;
+                x[3 * i + 2] = x[3 * i + 2] > 0;
+                if (pair) { /* (1, 1) is lone: p has it in a fifth of its rows, q nowhere */
+                    x[3 * i + 1] = lone || i % 3 == 0;
+                    x[3 * i + 2] = lone || (i % 3 != 0 && i % 2);
+                }
+            }
+        }
+        s = study_of(N, 3, &o);
+        wm_study_get_info(s, &info);
+        c = wm_checks_find(wm_study_checks(s), pair ? "combinations_pq" : "levels_pq");
+        assert_non_null(c);
+        assert_int_equal(c->outcome, WM_CHECK_FAILED);
+        assert_int_equal(info.verdict, WM_REJECT);
+        assert_int_equal(info.verdict_pq, WM_REJECT);
+        assert_true(info.verdict_qp != WM_REJECT);
+        assert_near(info.lone_p, 0.2, 1e-12);
+        assert_true(isnan(info.kl_pq.value));
+        assert_near(info.rest_pq.value, 0.18, 0.08);
+        assert_true(info.rest_pq.lo < 0.18 && 0.18 < info.rest_pq.hi);
+        assert_near(info.kl_qp.value, 0.18 + 0.223, 0.12);
+        assert_near(info.under_q.log_mean, log(0.8), 0.05); /* q has nothing in the rest of p */
+        assert_true(isinf(wm_study_column_at(s, 1)->kl) == !pair);
+        wm_study_free(s);
+    }
 }
 
 /* 30 numbers and a yes/no make more products than are tried at once; p has the rows of which x_3
@@ -190,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(independent_columns_share_the_answer),
         cmocka_unit_test(zeros_of_one_table_are_found),
+        cmocka_unit_test(the_answer_for_the_rest_stands),
         cmocka_unit_test(one_product_of_many_is_found),
         cmocka_unit_test(classes_far_apart_are_not_rejected),
     };

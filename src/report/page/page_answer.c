@@ -93,6 +93,8 @@ static void put_verdict(const wmi_page *p)
 {
     const char *verdict = json_string_value(json_object_get(p->summary, "verdict"));
     const char *reason = json_string_value(json_object_get(p->summary, "reason"));
+    const char *pq = json_string_value(json_object_get(p->summary, "kl_pq_verdict")),
+               *qp = json_string_value(json_object_get(p->summary, "kl_qp_verdict"));
     const json_t *checks = json_object_get(p->summary, "checks");
     const size_t n = sizeof verdicts / sizeof *verdicts;
     size_t k = 0;
@@ -108,7 +110,15 @@ static void put_verdict(const wmi_page *p)
                 verdicts[k].word);
     else
         wmi_html_text(verdict, p->out);
-    fprintf(p->out, "</span> <span>%s", k < n ? verdicts[k].sentence : "");
+    fputs("</span> <span>", p->out);
+    if (pq && qp && strcmp(pq, qp) != 0) {
+        fputs("KL(p, q): ", p->out);
+        wmi_html_text(pq, p->out);
+        fputs(". KL(q, p): ", p->out);
+        wmi_html_text(qp, p->out);
+        fputs(".", p->out);
+    } else
+        fputs(k < n ? verdicts[k].sentence : "", p->out);
     put_reason(checks, p->out);
     if (reason && (k > 0 || json_array_size(checks) == 0)) {
         putc(' ', p->out);
@@ -166,10 +176,12 @@ static const json_t *truth_of(const wmi_page *p, const char *key)
     return strcmp(key, first) == 0 ? truth : NULL;
 }
 
-/* What a rejected ratio says is no answer, and not shown as one. */
+/* What a rejected ratio says is no answer, and not shown as one. Two divergences may have verdicts
+ * of their own. */
 static bool is_rejected(const wmi_page *p, const char *key)
 {
-    const char *verdict = json_string_value(json_object_get(p->summary, "verdict"));
+    const char *own = json_string_value(beside(p, key, "_verdict"));
+    const char *verdict = own ? own : json_string_value(json_object_get(p->summary, "verdict"));
 
     return verdict && strcmp(verdict, "reject") == 0 &&
            (strcmp(key, "mi") == 0 || strncmp(key, "kl_", 3) == 0);
@@ -193,6 +205,32 @@ static void put_rejected(const wmi_page *p, const char *key)
     fputs("</p>\n</div>\n", p->out);
 }
 
+/* One table has rows whose levels the other lacks: the number is that of the others. */
+static void put_rest(const wmi_page *p, const char *key)
+{
+    const json_t *v = beside(p, key, "_rest"), *ci = beside(p, key, "_rest_ci95");
+    const int digits = digits_of(json_number_value(v), wmi_json_real(beside(p, key, "_rest_se")));
+
+    fputs("<div class=\"estimate\"><h3>", p->out);
+    wmi_html_words(key, p->out);
+    fputs("</h3>\n<p class=\"value\">no number</p>\n<p>infinite, or cannot be told<br>without ",
+          p->out);
+    wmi_html_real(100 * json_number_value(beside(p, key, "_lone")), p->out);
+    fputs(" % of the rows ", p->out);
+    if (json_is_number(v)) {
+        fputs("<strong>", p->out);
+        put_fixed(json_number_value(v), digits, p->out);
+        fputs("</strong> (95 % interval ", p->out);
+        put_fixed(json_number_value(json_array_get(ci, 0)), digits, p->out);
+        fputs(" to ", p->out);
+        put_fixed(json_number_value(json_array_get(ci, 1)), digits, p->out);
+        fputs(")", p->out);
+    } else {
+        fputs("no number either", p->out);
+    }
+    fputs("</p>\n</div>\n", p->out);
+}
+
 static void put_estimate(const wmi_page *p, const char *key)
 {
     const json_t *v = json_object_get(p->summary, key), *se = beside(p, key, "_se"),
@@ -202,6 +240,10 @@ static void put_estimate(const wmi_page *p, const char *key)
     const double value = json_number_value(v), error = wmi_json_real(se);
     const int digits = digits_of(value, error);
 
+    if (json_number_value(beside(p, key, "_lone")) > 0) {
+        put_rest(p, key);
+        return;
+    }
     if (is_rejected(p, key)) {
         put_rejected(p, key);
         return;

@@ -10,7 +10,8 @@
 /* Keys that other parts show. The estimates' own come with endings. */
 static const char *const shown[] = {"command", "verdict", "reason",  "checks",  "bridges", "rows",
                                     "units",   "seed",    "threads", "seconds", "version", "truth"};
-static const char *const endings[] = {"", "_se", "_ci95", "_bpd"};
+static const char *const endings[] = {"",      "_se",   "_ci95",    "_bpd",      "_verdict",
+                                      "_lone", "_rest", "_rest_se", "_rest_ci95"};
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
