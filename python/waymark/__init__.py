@@ -15,7 +15,7 @@ Data are arrays, DataFrames of pandas or polars, or the names of files.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # checkers know this name; typing takes longer to load than all of this
 
 __version__ = "0.1.0"
 
@@ -40,15 +40,21 @@ _HOME = {
 __all__ = [*_HOME, "datasets"]
 
 if TYPE_CHECKING:
-    from . import datasets
-    from ._ebm import EnergyModel
-    from ._embed import Embedding
-    from ._errors import DataWarning, DoubtWarning, NotFittedError, RejectedError
-    from ._load import load
-    from ._mi import MutualInformation
-    from ._ratio import DensityRatio, estimate_weights
-    from ._results import Estimate, Result
-    from ._sampling import Draws, sample
+    from . import datasets as datasets  # "as" says that a name is the package's own, not only used here
+    from ._ebm import EnergyModel as EnergyModel
+    from ._embed import Embedding as Embedding
+    from ._errors import DataWarning as DataWarning
+    from ._errors import DoubtWarning as DoubtWarning
+    from ._errors import NotFittedError as NotFittedError
+    from ._errors import RejectedError as RejectedError
+    from ._load import load as load
+    from ._mi import MutualInformation as MutualInformation
+    from ._ratio import DensityRatio as DensityRatio
+    from ._ratio import estimate_weights as estimate_weights
+    from ._results import Estimate as Estimate
+    from ._results import Result as Result
+    from ._sampling import Draws as Draws
+    from ._sampling import sample as sample
 
 
 def __getattr__(name: str):

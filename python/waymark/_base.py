@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import os
 import tempfile
-import warnings
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
 from ._core import core
-from ._errors import DoubtWarning, RejectedError, not_fitted
+from ._errors import DoubtWarning, RejectedError, not_fitted, warn
 from ._frames import Schema
 from ._progress import Watch
 from ._results import Result
@@ -25,9 +25,12 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
-    seed = int(random_state)
-    if seed < 0:
-        raise ValueError(f"random_state={random_state!r}: a seed is not negative")
+    try:
+        seed = operator.index(random_state)
+    except TypeError:
+        raise TypeError(f"random_state={random_state!r}: None, a whole number or a generator of NumPy's is needed") from None
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"random_state={random_state!r}: a seed is not negative, and below 2**64")
     return seed
 
 
@@ -131,7 +134,7 @@ class Estimator:
         words = f"the verdict is {verdict}: {self.result_.reason}"
         if how == "raise":
             raise RejectedError(words + f" (on_{verdict}='warn' gives the answer all the same)", self.result_)
-        warnings.warn(words, DoubtWarning, stacklevel=3)
+        warn(words, DoubtWarning)
 
     # ---- files and pickles ----
 

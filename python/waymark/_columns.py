@@ -27,9 +27,14 @@ def has_columns(x: Any) -> bool:
     return hasattr(x, "__getitem__") and (hasattr(x, "column_names") or hasattr(x, "columns"))
 
 
+def is_lazy(x: Any) -> bool:
+    """polars' LazyFrame and its like, which work where one only asks for their columns."""
+    return hasattr(x, "collect") and not hasattr(x, "to_numpy")
+
+
 def is_frame(x: Any) -> bool:
     """pandas, polars, pyarrow, or anything else that has named columns."""
-    return not isinstance(x, np.ndarray) and (has_columns(x) or hasattr(x, "__arrow_c_stream__"))
+    return not isinstance(x, np.ndarray) and (is_lazy(x) or has_columns(x) or hasattr(x, "__arrow_c_stream__"))
 
 
 def is_series(x: Any) -> bool:
@@ -40,15 +45,22 @@ def is_series(x: Any) -> bool:
 
 def settled_frame(x: Any, what: str) -> Any:
     """A DataFrame whose columns can be taken one by one: of those that only lend Arrow's stream, pyarrow makes one."""
-    if hasattr(x, "collect"):
+    if is_lazy(x):
         raise TypeError(f"{what}: a {type(x).__name__} has no rows before its collect()")
-    if hasattr(x, "iloc") or hasattr(x, "get_column") or not hasattr(x, "__arrow_c_stream__"):
+    if any(hasattr(x, one_by_one) for one_by_one in ("iloc", "get_column", "column_names")):
+        return x
+    if not hasattr(x, "__arrow_c_stream__") and type(x).__module__.partition(".")[0] != "pyarrow":
         return x
     try:
         import pyarrow
     except ImportError:
         raise TypeError(f"{what}: a {type(x).__name__} needs pyarrow to be read") from None
-    return pyarrow.table(x)
+    if isinstance(x, pyarrow.RecordBatch):  # of old releases, which does not tell the names of its columns
+        return pyarrow.Table.from_batches([x])
+    try:
+        return pyarrow.table(x)
+    except TypeError:
+        raise TypeError(f"{what}: a {type(x).__name__} needs pyarrow 14 or later to be read") from None
 
 
 def frame_names(x: Any, what: str) -> list[str]:
@@ -71,7 +83,7 @@ def as_matrix(x: Any, what: str, one_column: bool) -> np.ndarray:
     """An array with two axes; its values are looked at by others."""
     if hasattr(x, "toarray") and not isinstance(x, np.ndarray):
         raise TypeError(f"{what}: sparse input is not supported: a dense array is needed (toarray())")
-    if np.ma.isMaskedArray(x):  # what is masked is missing; asarray() would bring it back
+    if isinstance(x, np.ma.MaskedArray):  # what is masked is missing; asarray() would bring it back
         x = x.filled(np.nan) if x.dtype.kind == "f" else x.astype(object).filled(None) if np.ma.is_masked(x) else x.data
     if isinstance(x, dict):
         raise TypeError(f"{what}: a dict: a DataFrame is needed (pandas.DataFrame(...))")
@@ -182,7 +194,7 @@ def series_column(name: str | None, s: Any, what: str) -> Column:
     if dtype.startswith(("Categorical", "Enum", "dictionary")):  # polars; pyarrow, whose arrays lose missing values here
         texts = [None if t is None else str(t) for t in (s.to_list() if hasattr(s, "to_list") else s.to_pylist())]
         levels = sorted({t for t in texts if t is not None})
-        at = {t: float(i) for i, t in enumerate(levels)}
+        at: dict[str | None, float] = {t: float(i) for i, t in enumerate(levels)}
         return Column(name, "categorical", np.array([at.get(t, np.nan) for t in texts]), levels)
     if dtype in ("boolean", "Boolean", "bool") and hasattr(s, "to_list"):
         return object_column(name, s.to_list(), what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 
 class DataWarning(UserWarning):
@@ -11,6 +12,14 @@ class DataWarning(UserWarning):
 
 class DoubtWarning(UserWarning):
     """The answer may be off by more than its interval says."""
+
+
+def warn(text: str, category: type[Warning]) -> None:
+    """A warning about the line that called the package, however deep in it this is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("waymark."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 class RejectedError(ValueError):

@@ -14,14 +14,13 @@ import json
 import os
 import re
 import tempfile
-import warnings
 from typing import Any, Iterator
 
 import numpy as np
 
 from ._columns import Column, columns_of, is_path, is_whole
 from ._core import core
-from ._errors import DataWarning
+from ._errors import DataWarning, warn
 
 Schema = list[dict[str, Any]]
 Weights = list[np.ndarray | None]
@@ -46,7 +45,7 @@ def table_of(part: tuple[int, int, Any]) -> np.ndarray:
     return np.frombuffer(part[2], dtype=np.float64).reshape(part[0], part[1])
 
 
-def settle_texts(sides: list[list[Column]], watch: Any) -> None:
+def settle_texts(sides: list[list[Column]], what: tuple[str, ...], watch: Any) -> None:
     """Texts of one or two tables become numbers or codes, by the rules of files."""
     places = [j for j, c in enumerate(sides[0]) if any(s[j].kind == "text" for s in sides)]
     if not places:
@@ -67,7 +66,7 @@ def settle_texts(sides: list[list[Column]], watch: Any) -> None:
             parts, text = core.read(
                 paths, {"missing": "keep", "header": True, "columns": ",".join(names)}, watch)
         except (ValueError, OSError) as e:
-            raise ValueError(named(str(e), sides[0], paths)) from None
+            raise ValueError(named(str(e), [sides[0][j].name or str(j) for j in places], dict(zip(paths, what)))) from None
     found = json.loads(text)["columns"]
     for side, part in zip(sides, parts):
         rows = table_of(part)
@@ -78,13 +77,15 @@ def settle_texts(sides: list[list[Column]], watch: Any) -> None:
             side[j] = c
 
 
-def named(message: str, columns: list[Column], paths: tuple[str, ...]) -> str:
-    """A message of the reader, with the person's names for files and columns."""
-    for path, side in zip(paths, ("the first table", "the second table") if len(paths) > 1 else ("the table",)):
-        message = message.replace(path, side)
-    for j in reversed(range(len(columns))):
-        message = message.replace(f"'c{j}'", f"'{columns[j].name or j}'")
-    return message
+def named(message: str, columns: list[str], tables: dict[str, str]) -> str:
+    """A message of the reader about files that we wrote, in the person's words: tables, rows, columns, and what a
+    DataFrame's columns are declared by."""
+    for path, what in tables.items():
+        found = re.fullmatch(re.escape(path) + r":(\d+): column (\d+) \('.*?'\): (.*)", message, re.S)
+        if found:
+            message = f"{what}: row {int(found[1]) - 2}, column '{columns[int(found[2]) - 1]}': {found[3]}"
+        message = message.replace(path, what)
+    return message.replace("(see the setting 'categorical')", "(astype('category'))")
 
 
 # ---- tables ----
@@ -102,8 +103,7 @@ def match_columns(sides: list[list[Column]], what: tuple[str, ...]) -> list[list
         if not kept:
             raise ValueError(f"{what[0]} and {what[1]} have no column in common")
         if lost:
-            warnings.warn(f"columns that only one table has are left out: {', '.join(map(str, lost))}",
-                          DataWarning, stacklevel=5)
+            warn(f"columns that only one table has are left out: {', '.join(map(str, lost))}", DataWarning)
         return [kept, [where[c.name] for c in kept]]
     if len(a) != len(b):
         raise ValueError(f"{what[0]} has {len(a)} columns and {what[1]} has {len(b)}")
@@ -210,8 +210,7 @@ def drop_missing(tables: list[np.ndarray], together: bool, what: tuple[str, ...]
         if not k.any():
             raise ValueError(f"{name}: every row has a missing value")
         if not k.all():
-            warnings.warn(f"{name}: {int((~k).sum())} of {k.size} rows have a missing value and were left out",
-                          DataWarning, stacklevel=5)
+            warn(f"{name}: {int((~k).sum())} of {k.size} rows have a missing value and were left out", DataWarning)
             if together:
                 break
     for i, w in enumerate(weights or []):
@@ -264,7 +263,7 @@ def take_tables(given: tuple[Any, ...], what: tuple[str, ...], missing: str = "r
         schema = plain_schema(tables)
     else:
         sides = match_columns([columns_of(x, w, one_column) for x, w in zip(given, what)], what)
-        settle_texts(sides, watch)
+        settle_texts(sides, what, watch)
         schema = join_kinds(sides)
         tables = [stack(s) for s in sides]
     for t, w in zip(tables, what):
@@ -283,7 +282,7 @@ def take_one(x: Any, what: str, missing: str, watch: Any) -> tuple[np.ndarray, S
     if table is not None:
         return table, plain_schema([table])
     side = [columns_of(x, what, True)]
-    settle_texts(side, watch)
+    settle_texts(side, (what,), watch)
     schema = join_kinds(side)
     return stack(side[0]), schema
 
@@ -333,8 +332,8 @@ def say_unknown(table: np.ndarray, schema: Schema, what: str) -> None:
             raise ValueError(f"{what}, column {name!r}: categories are given by number in an array: 0 to {len(s['levels']) - 1}")
         unknown = int((code < 0).sum())
         if unknown:
-            warnings.warn(f"{what}, column {name!r}: {unknown} of {len(code)} rows have a level that the model does not know, "
-                          "and count as average ones", DataWarning, stacklevel=4)
+            warn(f"{what}, column {name!r}: {unknown} of {len(code)} rows have a level that the model does not know, "
+                 "and count as average ones", DataWarning)
 
 
 def check_known(table: np.ndarray, schema: Schema, what: str, missing: str) -> np.ndarray:

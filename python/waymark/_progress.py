@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import sys
-import warnings
 from typing import Any, Callable
 
-from ._errors import DataWarning
+from ._errors import DataWarning, warn
 
 log = logging.getLogger("waymark")
 
@@ -74,7 +73,7 @@ class Watch:
     def _say(self, level: str, text: str) -> None:
         if level == "warning":
             self.close()
-            warnings.warn(text, DataWarning, stacklevel=4)
+            warn(text, DataWarning)
         else:
             log.log(logging.INFO if level == "info" else logging.DEBUG, "%s", text)
         if self._callback:

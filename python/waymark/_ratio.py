@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Literal, Sequence, overload
 
 import numpy as np
 
@@ -102,9 +102,13 @@ class DensityRatio(StudyEstimator):
 
     def fit(self, p: Any, q: Any, p_weight: Any = None, q_weight: Any = None) -> DensityRatio:
         """From a sample of p, the numerator, and one of q: arrays, DataFrames, or names of files."""
+        return self._fit_named(("p", "q"), (p, q), (p_weight, q_weight))
+
+    def _fit_named(self, what: tuple[str, str], given: tuple[Any, Any], given_weights: tuple[Any, Any]) -> DensityRatio:
+        """what: the tables' names in messages."""
         watch = self._watch()
-        weights = [None if w is None else np.ascontiguousarray(w, dtype=np.float64) for w in (p_weight, q_weight)]
-        tables, schema = take_tables((p, q), ("p", "q"), self.missing, watch, weights=weights)
+        weights = [None if w is None else np.ascontiguousarray(w, dtype=np.float64) for w in given_weights]
+        tables, schema = take_tables(given, what, self.missing, watch, weights=weights)
         self._note_columns(schema)
         info = self._study(tables[0], tables[1], watch, weights)
         self.log_ratios_p_, self.log_ratios_q_ = self._held_out(0), self._held_out(1)
@@ -154,8 +158,14 @@ class DensityRatio(StudyEstimator):
             self._note_columns(json.loads(text)["columns"] if text else [{"kind": "continuous"}] * dim)
 
 
+@overload
+def estimate_weights(source: Any, target: Any, *, tail: str = "pareto", alpha: float = 0.0,
+                     return_ratio: Literal[False] = False, **settings: Any) -> np.ndarray: ...
+@overload
+def estimate_weights(source: Any, target: Any, *, tail: str = "pareto", alpha: float = 0.0, return_ratio: Literal[True],
+                     **settings: Any) -> tuple[np.ndarray, DensityRatio]: ...
 def estimate_weights(source: Any, target: Any, *, tail: str = "pareto", alpha: float = 0.0, return_ratio: bool = False,
-                     **settings: Any) -> Any:
+                     **settings: Any) -> np.ndarray | tuple[np.ndarray, DensityRatio]:
     """Weights for the rows of source, with which they speak for target: what `sample_weight` takes.
 
     Each row is weighted by fits that have not seen it. Settings are those of DensityRatio. `tail` is what is done to the
@@ -168,7 +178,7 @@ def estimate_weights(source: Any, target: Any, *, tail: str = "pareto", alpha: f
     >>> w.shape, round(float(w.mean()), 6)
     ((1000,), 1.0)
     """
-    ratio = DensityRatio(**settings).fit(target, source)
+    ratio = DensityRatio(**settings)._fit_named(("target", "source"), (target, source), (None, None))
     if not is_path(source) and ratio.log_ratios_q_.size != len(source):
         raise ValueError("rows of source were left out for missing values, so weights would not fit them: missing='mean' "
                          "keeps them")

@@ -62,6 +62,14 @@ def finite(x: Any) -> Any:
 class Result:
     """What was found. Every key of `to_dict()` is an attribute too: `result.kl_pq`, `result.model`."""
 
+    verdict: str  # what most results have; the others are known by their answer alone
+    model: str
+    bridges: list[dict[str, Any]]
+    columns: list[dict[str, Any]]
+    kl_pq: Estimate
+    kl_qp: Estimate
+    mi: Estimate
+
     def __init__(self, command: str, info: dict[str, Any], settings: dict[str, Any],
                  draw: Callable[[str], None] | None = None):
         self._command, self._settings, self._draw = command, settings, draw
@@ -154,7 +162,8 @@ class Result:
 
     def __repr__(self) -> str:
         lines = [f"{words} = {text}" for words, text in self._numbers()]
-        lines.append(f"model {self._info.get('model', '')}, {len(self._info.get('bridges', []))} bridges".replace(
+        bridges = len(self._info.get("bridges", []))
+        lines.append(f"model {self._info.get('model', '')}, {bridges} bridge{'' if bridges == 1 else 's'}".replace(
             "model , ", ""))
         for name, kind, share, kl in self._columns():
             lines.append(f"  {name:<20} {kind:<10} {share:>6} of KL, {kl} nats of its own")

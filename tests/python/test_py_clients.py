@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 import warnings
@@ -118,6 +119,39 @@ class ArviZ(unittest.TestCase):
         axes = np.ravel(arviz.plot_pair(data, divergences=True))
         shown = sum(len(line.get_xdata()) for ax in axes if ax for line in ax.lines)
         self.assertGreaterEqual(shown, drawn.diverging.sum())
+
+
+TYPED = """
+import numpy as np
+import waymark
+from waymark import DensityRatio, EnergyModel, Embedding, MutualInformation, datasets, estimate_weights, load, sample
+
+p, q, truth = datasets.load("normals", n=500, kl=2)
+r = DensityRatio("quadratic", bridges=2, random_state=np.random.default_rng(1)).fit(p, q)
+kl: float = r.result_.kl_pq.value + truth["kl_pq"]
+words: str = r.result_.verdict
+w: np.ndarray = estimate_weights(p, q)
+pair: tuple[np.ndarray, DensityRatio] = estimate_weights(p, q, return_ratio=True)
+interval: waymark.Estimate = MutualInformation().fit(p, q).mi_
+draws: waymark.Draws = EnergyModel("copula").fit(p).draw(chains=2)
+g: np.ndarray = Embedding(features=4).fit(p, q).transform(p)
+wrong: int = r.result_.verdict  # an error
+DensityRatio(bridgez=3)  # an error
+"""
+
+
+@unittest.skipUnless(optional("mypy"), "mypy is not installed")
+class Typed(unittest.TestCase):
+    def test_a_client_under_strict_rules(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "client.py"), "w", encoding="utf-8") as f:
+                f.write(TYPED)
+            done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "client.py"],
+                                  cwd=folder, capture_output=True, text=True,
+                                  env={**os.environ, "MYPYPATH": os.path.dirname(os.path.dirname(waymark.__file__))})
+        found = [line.split(": ", 2)[0] for line in done.stdout.splitlines() if ": error: " in line]
+        last = len(TYPED.splitlines())
+        self.assertEqual(found, [f"client.py:{last - 1}", f"client.py:{last}"], done.stdout)
 
 
 @unittest.skipUnless(safetensors_numpy, "safetensors is not installed")

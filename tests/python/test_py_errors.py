@@ -90,8 +90,14 @@ class Data(unittest.TestCase):
     def test_missing_values(self):
         hole = self.p.copy()
         hole[7, 1] = np.nan
-        with self.assertWarnsRegex(waymark.DataWarning, "p: 1 of 200 rows"):
+        with self.assertWarnsRegex(waymark.DataWarning, "p: 1 of 200 rows") as caught:
             r = fit(hole, self.q, missing="drop")
+        self.assertEqual(caught.filename, __file__)
+        with self.assertWarnsRegex(waymark.DataWarning, "target: 1 of 200 rows") as caught:
+            waymark.estimate_weights(self.q, hole, missing="drop", **QUICK)
+        self.assertEqual(caught.filename, __file__)  # of whoever called, however deep it was noticed
+        with self.assertRaisesRegex(ValueError, "source: Input contains NaN: row 7"):
+            waymark.estimate_weights(hole, self.q, **QUICK)
         self.assertEqual(r.result_.n_p, 199)
         log_r = r.log_ratio(hole)  # rows stay where they are
         self.assertTrue(np.isnan(log_r[7]) and np.isfinite(np.delete(log_r, 7)).all())
@@ -132,6 +138,8 @@ class Settings(unittest.TestCase):
                 ({"bridges": 0}, ValueError, "bridges"),
                 ({"spacing": "log"}, ValueError, "log"),
                 ({"random_state": -1}, ValueError, "not negative"),
+                ({"random_state": 2**64}, ValueError, r"below 2\*\*64"),
+                ({"random_state": "one"}, TypeError, "random_state='one': None, a whole number or a generator"),
                 ({"n_jobs": 0}, ValueError, "n_jobs=0"),
                 ({"on_doubt": "shrug"}, ValueError, "there are raise, warn, ignore"),
         ):

@@ -100,7 +100,8 @@ class Kinds(unittest.TestCase):
         np.testing.assert_array_equal(b[:2, 0], [1, 2])
 
     def test_numbers_among_text_are_refused(self):
-        with self.assertRaisesRegex(ValueError, "'c'"):
+        words = r"^X: row 200, column 'c': 'oops' is not a number, .* declare the column categorical \(astype\('category'\)\)$"
+        with self.assertRaisesRegex(ValueError, words):
             take_tables((Frame(c=["1", "2", "3", "4"] * 50 + ["oops"]),), ("X",))
 
     def test_missing(self):
@@ -239,7 +240,8 @@ class Polars(unittest.TestCase):
         np.testing.assert_allclose(a, c)
 
     def test_rows_that_are_not_there_yet(self):
-        with self.assertRaisesRegex(TypeError, "LazyFrame has no rows before its collect"):
+        with self.assertRaisesRegex(TypeError, "LazyFrame has no rows before its collect"), warnings.catch_warnings():
+            warnings.simplefilter("error")  # and its columns are not asked for, which would be work
             take_tables((polars.DataFrame({"x": [1.5, 2.5]}).lazy(),), ("X",))
 
     def test_a_series_is_one_column(self):
@@ -268,6 +270,10 @@ class Arrow(unittest.TestCase):
             def __arrow_c_stream__(self, requested_schema=None):
                 return pyarrow.table({"x": [1.5, 2.5]}).__arrow_c_stream__(requested_schema)
 
+        if not hasattr(pyarrow.Table, "__arrow_c_stream__"):
+            with self.assertRaisesRegex(TypeError, "X: a Stream needs pyarrow 14 or later"):
+                take_tables((Stream(),), ("X",))
+            return
         (x,), schema = take_tables((Stream(),), ("X",))
         np.testing.assert_array_equal(x, [[1.5], [2.5]])
         self.assertEqual(schema[0]["name"], "x")
