@@ -178,7 +178,10 @@ def array_column(name: str | None, x: np.ndarray, what: str) -> Column:
         x = x.astype(np.float64, copy=False)
         return Column(name, "integer" if is_whole(x) else "continuous", x)
     if x.dtype.kind in "Mm":
-        return Column(name, "continuous", to_days(x))
+        column = Column(name, "continuous", to_days(x))
+        if x.dtype.kind == "M":
+            column.entry = {"written": {"date": "ymd"}}  # so that the model takes dates of text files too
+        return column
     if x.dtype.kind == "c":
         raise ValueError(f"{what}: Complex data not supported")
     return object_column(name, x.tolist(), what)

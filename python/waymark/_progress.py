@@ -28,9 +28,12 @@ def bar(e: dict[str, Any], width: int = 20) -> str:
 
     >>> bar(dict(done=5, total=10, unit="steps", message="", elapsed=2.0, eta=2.0), width=4)
     ' 50%|##  | 5/10 [00:02<00:02, 2.50steps/s]'
+    >>> bar(dict(done=5, total=10, unit="steps", message="", elapsed=1.0, eta=10.0), width=4)   # 4 of them before
+    ' 50%|##  | 5/10 [00:01<00:10, 0.50steps/s]'
     """
-    rate = e["done"] / e["elapsed"] if e["elapsed"] > 0 else math.nan
-    tail = f"[{_clock(e['elapsed'])}<{_clock(e['eta'])}, {rate:.2f}{e['unit']}/s]"
+    # By the time to go: what is done counts also what was done before elapsed began, by earlier folds or a stopped run.
+    rate = (e["total"] - e["done"]) / e["eta"] if e["eta"] > 0 else math.nan
+    tail = f"[{_clock(e['elapsed'])}<{_clock(e['eta'])}, {'?' if math.isnan(rate) else format(rate, '.2f')}{e['unit']}/s]"
     message = f" {e['message']}" if e["message"] else ""
     if not e["total"]:
         return f"{e['done']} {e['unit']} {tail}{message}"

@@ -149,7 +149,8 @@ class Result:
                 found.append((words, f"{value.value:.4f} nats, standard error {value.se:.4f}, "
                                      f"95 % interval {value.lo:.4f} to {value.hi:.4f}"))
             elif isinstance(value, float) and not math.isnan(value):
-                found.append((words, f"{value:.4f} nats"))
+                error = f", standard error {self._info['se']:.4f}" if key == "log_z" else ""
+                found.append((words, f"{value:.4f} nats{error}"))
         return found
 
     def _columns(self) -> list[tuple[str, str, str, str]]:
@@ -157,14 +158,15 @@ class Result:
         if len(columns) < 2:
             return []
         columns = sorted(columns, key=lambda c: -(c["share"] if c["share"] == c["share"] else -1.0))
-        return [(c["name"], c["kind"], "" if c["share"] != c["share"] else f"{100 * c['share']:.0f} %",
+        return [(c["name"], c["kind"], "" if c["share"] != c["share"] else f"{round(100 * c['share'])} %",
                  f"{c['kl']:.3f}") for c in columns[:10]]
 
     def __repr__(self) -> str:
         lines = [f"{words} = {text}" for words, text in self._numbers()]
         bridges = len(self._info.get("bridges", []))
-        lines.append(f"model {self._info.get('model', '')}, {bridges} bridge{'' if bridges == 1 else 's'}".replace(
-            "model , ", ""))
+        if bridges:
+            lines.append(f"model {self._info.get('model', '')}, {bridges} bridge{'' if bridges == 1 else 's'}".replace(
+                "model , ", ""))
         for name, kind, share, kl in self._columns():
             lines.append(f"  {name:<20} {kind:<10} {share:>6} of KL, {kl} nats of its own")
         lines += [f"{c.name}: {c.outcome}. {c.meaning}" for c in self.checks if c.outcome != "ok"]

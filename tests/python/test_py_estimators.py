@@ -146,6 +146,8 @@ class Others(unittest.TestCase):
         self.assertEqual(chains.diverging.shape, (2, 10))
         z = model.log_normaliser(chains=20, steps=40)
         self.assertLess(abs(z.log_z), 1)
+        self.assertRegex(repr(z).splitlines()[0], r"^log Z = -?\d\.\d{4} nats, standard error \d\.\d{4}$")
+        self.assertNotIn("bridge", repr(z))
 
     def test_embedding(self):
         u, v, _ = datasets.load("gaussian", n=1200)

@@ -174,6 +174,16 @@ class Kinds(unittest.TestCase):
         self.assertEqual([s["kind"] for s in schema], ["integer", "categorical"])
         np.testing.assert_array_equal(x, [[1, 0], [2, 1], [2, 0]])
 
+    def test_dates_are_known_again_in_text(self):
+        day = np.datetime64("2024-01-01") + np.arange(40)
+        _, schema = take_tables((Frame(day=day),), ("X",))
+        for rows in (Frame(day=day[:3]), Frame(day=["2024-01-01", "2024-01-02", "2024-01-03"])):
+            np.testing.assert_array_equal(take_known(rows, schema)[:, 0], day[:3].astype(float))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.csv")
+            write_csv(path, {"day": day[:3].tolist()})
+            np.testing.assert_array_equal(take_known(path, schema)[:, 0], day[:3].astype(float))
+
     def test_a_fit_keeps_names(self):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", waymark.DoubtWarning)
