@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SHORT = -1, KILL = -2 }; /* beside errno's numbers */
+enum { SHORT = -1, KILL = -2, STOP = -3 }; /* beside errno's numbers */
 
 /* Counters of tests, as those of alloc.c: they change no result. */
 static atomic_int_fast64_t calls, first; /* first: the call that fails; 0: none */
@@ -24,7 +24,7 @@ static int number_of(const char *what)
         const char *name;
         int number;
     } known[] = {{"ENOSPC", ENOSPC}, {"EIO", EIO},     {"EFBIG", EFBIG}, {"EACCES", EACCES},
-                 {"EINTR", EINTR},   {"short", SHORT}, {"kill", KILL}};
+                 {"EINTR", EINTR},   {"short", SHORT}, {"kill", KILL},   {"stop", STOP}};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(what, known[i].name) == 0)
@@ -77,7 +77,9 @@ static int fault(const char *call, const char *path)
         fprintf(stderr, "io fault %lld: %s %s\n", (long long)at, call, path);
     if (number == KILL)
         kill(getpid(), SIGKILL);
-    return number;
+    if (number == STOP)
+        kill(getpid(), SIGSTOP);
+    return number == STOP ? 0 : number;
 }
 
 /* Makes a call until it is not interrupted. */

@@ -3,8 +3,9 @@
  *
  * WAYMARK_IO_FAULT=N:WHAT makes the N-th call of the process fail, N+:WHAT that one and all later
  * ones. WHAT: ENOSPC, EIO, EFBIG, EACCES, EINTR (once, so that it is begun again), short (a write
- * takes half of the bytes) or kill (the process is killed in place of the call). A call that is met
- * says so on standard error: `io fault 3: rename model.safetensors`. */
+ * takes half of the bytes), kill (the process is killed in place of the call) or stop (it stands
+ * still before the call, until SIGCONT). A call that is met says so on standard error: `io fault 3:
+ * rename model.safetensors`. */
 #ifndef WMI_BASE_IO_H
 #define WMI_BASE_IO_H
 

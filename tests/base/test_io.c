@@ -1,6 +1,7 @@
 /* test_io.c - every call that changes files made to fail, one after the other. */
 #include "asserts.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "base/file.h"
@@ -61,6 +62,29 @@ static void interrupted_and_short_calls_are_gone_on_with(void **state)
     assert_true(sweep("short", true) >= 8);
 }
 
+/* A writer that stands still goes on where it was. */
+static void a_stopped_writer_goes_on(void **state)
+{
+    wm_error err = {0};
+    pid_t child;
+    int result;
+
+    (void)state;
+    assert_ok(wmi_file_write(scratch("a"), old_text, BYTES, &err), err);
+    child = fork();
+    if (child == 0) {
+        wmi_io_fail_at(3, false, "stop");
+        _exit(wmi_file_write(scratch("a"), new_text, BYTES, &err) ? 1 : 0);
+    }
+    assert_int_equal(waitpid(child, &result, WUNTRACED), child);
+    assert_true(WIFSTOPPED(result));
+    assert_true(is_whole(old_text));
+    assert_int_equal(kill(child, SIGCONT), 0);
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result) && WEXITSTATUS(result) == 0);
+    assert_true(is_whole(new_text));
+}
+
 /* A writer that is killed leaves its temporary, and the next one removes it; that of a writer who
  * is at work, and files of like names, stay. */
 static void what_a_killed_writer_left_is_cleared(void **state)
@@ -108,7 +132,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_failed_call_leaves_the_old_file), TEST(interrupted_and_short_calls_are_gone_on_with),
-        TEST(what_a_killed_writer_left_is_cleared), TEST(a_disk_that_stays_full_is_named)};
+        TEST(a_stopped_writer_goes_on), TEST(what_a_killed_writer_left_is_cleared),
+        TEST(a_disk_that_stays_full_is_named)};
 
     memset(old_text, 'o', BYTES);
     memset(new_text, 'n', BYTES);

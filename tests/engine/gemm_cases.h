@@ -12,11 +12,15 @@ void NAME(wmi_gemm_tn, BUILD)(int64_t m, int64_t n, int64_t k, const REAL *a, in
 void NAME(wmi_gemm_windows, BUILD)(int64_t m, int64_t n, int64_t runs, int64_t len, const REAL *a,
                                    int64_t lda, int64_t run_step, const REAL *panels, REAL *c,
                                    int64_t ldc);
+void NAME(wmi_product, BUILD)(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+                              const REAL *a, int64_t lda, const REAL *b, int64_t ldb, bool add,
+                              REAL *c, int64_t ldc);
 int64_t NAME(wmi_panels_size, BUILD)(int64_t k, int64_t n);
 void NAME(wmi_pack_panels, BUILD)(int64_t k, int64_t n, const REAL *b, int64_t ldb, bool trans,
                                   REAL *panels);
 
-/* One product in one form against sums in double. C has columns to its right that must survive. */
+/* One product in one form against sums in double, and without packed panels to the same bits. C has
+ * columns to its right that must survive. */
 static void NAME(one, BUILD)(int64_t m, int64_t n, int64_t k, bool trans_a, bool trans_b, bool add)
 {
     const int64_t lda = (trans_a ? m : k) + 3, ldb = (trans_b ? k : n) + 1, ldc = n + 5;
@@ -59,6 +63,8 @@ static void NAME(one, BUILD)(int64_t m, int64_t n, int64_t k, bool trans_a, bool
              * separate multiplication (no FMA) rounds once more per term */
             assert_near(c[i * ldc + j], want, (double)(k + 2) * ULP * size);
         }
+    NAME(wmi_product, BUILD)(1, trans_a, trans_b, m, n, k, a, lda, b, ldb, add, c0, ldc);
+    assert_memory_equal(c, c0, (size_t)(m * ldc) * sizeof *c);
     free(a);
     free(b);
     free(c);
@@ -70,7 +76,7 @@ static void NAME(all, BUILD)(void)
 {
     static const int64_t sizes_m[] = {0, 1, 2, 3, 5, 6, 7, 11, 12, 13, 14, 23, 30};
     static const int64_t sizes_n[] = {1, 2, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 50};
-    static const int64_t sizes_k[] = {0, 1, 2, 9, 40};
+    static const int64_t sizes_k[] = {0, 1, 2, 9, 40, 401};
 
     for (size_t i = 0; i < sizeof sizes_m / sizeof *sizes_m; i++)
         for (size_t j = 0; j < sizeof sizes_n / sizeof *sizes_n; j++)
@@ -135,6 +141,41 @@ static void NAME(bits, BUILD)(void)
     free(c);
     free(d);
     free(panels);
+}
+
+/* Large enough for threads. */
+static void NAME(threads, BUILD)(void)
+{
+    static const int64_t m[] = {150, 61}, n[] = {61, 150};
+    enum { K = 203, MOST = 150 * 203 };
+    REAL *a = calloc(MOST, sizeof *a), *b = calloc(MOST, sizeof *b);
+    REAL *c = calloc(MOST, sizeof *c), *d = calloc(MOST, sizeof *d);
+
+    assert_true(a && b && c && d);
+    for (int i = 0; i < MOST; i++) {
+        a[i] = (REAL)uniform();
+        b[i] = (REAL)uniform();
+    }
+    for (int i = 0; i < 2; i++)
+        for (int form = 0; form < 4; form++)
+            for (int threads = 1; threads <= 7; threads += 3) {
+                const bool ta = form & 1, tb = form & 2;
+
+                NAME(wmi_product, BUILD)
+                (threads, ta, tb, m[i], n[i], K, a, ta ? m[i] : K, b, tb ? K : n[i], false,
+                 threads == 1 ? c : d, n[i]);
+                if (threads > 1)
+                    assert_memory_equal(c, d, (size_t)(m[i] * n[i]) * sizeof *c);
+            }
+    for (int64_t r = 0; r < m[0]; r++) /* row by row */
+        NAME(wmi_product, BUILD)
+    (1, false, false, 1, n[0], K, a + r * K, K, b, n[0], false, d + r * n[0], n[0]);
+    NAME(wmi_product, BUILD)(1, false, false, m[0], n[0], K, a, K, b, n[0], false, c, n[0]);
+    assert_memory_equal(c, d, (size_t)(m[0] * n[0]) * sizeof *c);
+    free(a);
+    free(b);
+    free(c);
+    free(d);
 }
 
 #undef NAME

@@ -51,17 +51,17 @@ static double uniform(void) /* on [-1, 1] */
 
 static const struct {
     wmi_isa isa;
-    void (*all)(void), (*bits)(void), (*windows)(void);
+    void (*all)(void), (*bits)(void), (*windows)(void), (*threads)(void);
 } builds[] = {
-    {WMI_ISA_BASE, all_f32_base, bits_f32_base, windows_f32_base},
-    {WMI_ISA_BASE, all_f64_base, bits_f64_base, windows_f64_base},
+    {WMI_ISA_BASE, all_f32_base, bits_f32_base, windows_f32_base, threads_f32_base},
+    {WMI_ISA_BASE, all_f64_base, bits_f64_base, windows_f64_base, threads_f64_base},
 #ifdef WMI_HAVE_AVX2
-    {WMI_ISA_AVX2, all_f32_avx2, bits_f32_avx2, windows_f32_avx2},
-    {WMI_ISA_AVX2, all_f64_avx2, bits_f64_avx2, windows_f64_avx2},
+    {WMI_ISA_AVX2, all_f32_avx2, bits_f32_avx2, windows_f32_avx2, threads_f32_avx2},
+    {WMI_ISA_AVX2, all_f64_avx2, bits_f64_avx2, windows_f64_avx2, threads_f64_avx2},
 #endif
 #ifdef WMI_HAVE_AVX512
-    {WMI_ISA_AVX512, all_f32_avx512, bits_f32_avx512, windows_f32_avx512},
-    {WMI_ISA_AVX512, all_f64_avx512, bits_f64_avx512, windows_f64_avx512},
+    {WMI_ISA_AVX512, all_f32_avx512, bits_f32_avx512, windows_f32_avx512, threads_f32_avx512},
+    {WMI_ISA_AVX512, all_f64_avx512, bits_f64_avx512, windows_f64_avx512, threads_f64_avx512},
 #endif
 };
 
@@ -89,10 +89,19 @@ static void windows_agree_with_gathered_rows(void **state)
             builds[i].windows();
 }
 
+static void bits_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof builds / sizeof *builds; i++)
+        if (wmi_isa_usable(builds[i].isa))
+            builds[i].threads();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(products_agree_with_plain_sums),
                                        cmocka_unit_test(bits_do_not_depend_on_blocking),
-                                       cmocka_unit_test(windows_agree_with_gathered_rows)};
+                                       cmocka_unit_test(windows_agree_with_gathered_rows),
+                                       cmocka_unit_test(bits_do_not_depend_on_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,6 +39,13 @@ void VNAME(gemm_tn)(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda,
 void VNAME(gemm_windows)(int64_t m, int64_t n, int64_t runs, int64_t len, const real *a,
                          int64_t lda, int64_t run_step, const real *panels, real *c, int64_t ldc);
 
+/* C (m x n) = or += op(A) (m x k) op(B) (k x n) of any size, row-major, op being nothing or the
+ * transpose. The same chains as above: a row of C has the same bits whatever stands beside it, and
+ * for any number of threads. Inside a parallel region it runs on the calling thread alone. */
+void VNAME(product)(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
+                    int64_t lda, const real *b, int64_t ldb, bool add, real *c, int64_t ldc);
+
+#define PRODUCT VNAME(product)
 #define GEMM_NN VNAME(gemm_nn) /* as callers write it */
 #define GEMM_TN VNAME(gemm_tn)
 

@@ -6,11 +6,16 @@
  * row of B) and the form of A are constants in every copy of the kernel. */
 #include "engine/kernels/gemm.h"
 
+#include <omp.h>
 #include <string.h>
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-enum { SMALL_B = 8 * 1024 }; /* bytes of a B that lives in L1 beside the rest */
+enum {
+    SMALL_B = 8 * 1024,            /* bytes of a B that lives in L1 beside the rest */
+    PRODUCT_DEPTH = 192,           /* rows of a panel of product(): it is in L1 beside rows of A */
+    PRODUCT_THREADS_MIN = 1 << 18, /* multiply-adds: below, waking the threads costs more */
+};
 
 /* Where the operands stand; see gemm.h. The depth is cut into `runs` pieces of k, `run_step` apart
  * in A and consecutive in B: one piece but for convolution windows. */
@@ -155,6 +160,59 @@ void VNAME(gemm_windows)(int64_t m, int64_t n, int64_t runs, int64_t len, const 
 {
     gemm(false, m, n, (operands){a, panels, lda, GEMM_NR, len, runs, run_step},
          runs * len * GEMM_NR, c, ldc, false);
+}
+
+/* A piece of C on one thread, panel by panel: a panel serves all rows while it is in L1. A whole
+ * one of few rows is read where it stands, which takes less than packing it. */
+static void product_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
+                          int64_t lda, const real *b, int64_t ldb, bool add, real *c, int64_t ldc)
+{
+    _Alignas(64) real panel[PRODUCT_DEPTH * GEMM_NR];
+
+    for (int64_t i = 0; k == 0 && !add && i < m; i++)
+        memset(c + i * ldc, 0, (size_t)n * sizeof *c);
+    for (int64_t p0 = 0; p0 < k; p0 += PRODUCT_DEPTH) {
+        const int64_t depth = k - p0 < PRODUCT_DEPTH ? k - p0 : PRODUCT_DEPTH;
+
+        for (int64_t j0 = 0; j0 < n; j0 += GEMM_NR) {
+            const int64_t cols = n - j0 < GEMM_NR ? n - j0 : GEMM_NR;
+            const real *from = tb ? b + j0 * ldb + p0 : b + p0 * ldb + j0;
+            const bool packed = tb || cols < GEMM_NR || m > GEMM_MR;
+            const operands o = {ta ? a + p0 * lda : a + p0,
+                                packed ? panel : from,
+                                lda,
+                                packed ? GEMM_NR : ldb,
+                                depth,
+                                1,
+                                0};
+
+            if (packed)
+                VNAME(pack_panels)(depth, cols, from, ldb, tb, panel);
+            if (ta)
+                gemm(true, m, cols, o, 0, c + j0, ldc, add || p0 > 0);
+            else
+                gemm(false, m, cols, o, 0, c + j0, ldc, add || p0 > 0);
+        }
+    }
+}
+
+void VNAME(product)(int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
+                    int64_t lda, const real *b, int64_t ldb, bool add, real *c, int64_t ldc)
+{
+    const int64_t panels = (n + GEMM_NR - 1) / GEMM_NR;
+    const bool by_rows = m >= n; /* else by panels */
+
+#pragma omp parallel num_threads(threads) if (threads > 1 && !omp_in_parallel() &&                 \
+                                              m * n * k >= PRODUCT_THREADS_MIN)
+    {
+        const int64_t me = omp_get_thread_num(), all = omp_get_num_threads();
+        const int64_t i0 = by_rows ? m * me / all : 0, i1 = by_rows ? m * (me + 1) / all : m;
+        const int64_t j0 = by_rows ? 0 : panels * me / all * GEMM_NR,
+                      end = by_rows ? n : panels * (me + 1) / all * GEMM_NR, j1 = end < n ? end : n;
+
+        product_piece(ta, tb, i1 - i0, j1 - j0, k, ta ? a + i0 : a + i0 * lda, lda,
+                      tb ? b + j0 * ldb : b + j0, ldb, add, c + i0 * ldc + j0, ldc);
+    }
 }
 
 int64_t VNAME(panels_size)(int64_t k, int64_t n)

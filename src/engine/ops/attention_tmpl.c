@@ -7,12 +7,9 @@
 #include <math.h>
 #include <omp.h>
 
-#include "engine/backend/blas.h"
 #include "engine/infer.h"
+#include "engine/kernels/gemm.h"
 #include "engine/ops.h"
-#include "engine/real.h"
-
-#define gemm _Generic((real)0, float : wmi_gemm_f32, double : wmi_gemm_f64)
 
 typedef struct dims {
     int64_t n, t, e, c;
@@ -80,9 +77,9 @@ static inline __attribute__((always_inline)) real lane_max(vreal v)
 }
 
 /* s (t, ld): probabilities of one row of the batch; the columns beyond t come out 0. */
-static void probabilities(const dims *z, const real *q, const real *k, real *s)
+static void probabilities(int threads, const dims *z, const real *q, const real *k, real *s)
 {
-    gemm(false, true, z->t, z->t, z->e, R(1.0), q, z->e, k, z->e, R(0.0), s, z->ld);
+    PRODUCT(threads, false, true, z->t, z->t, z->e, q, z->e, k, z->e, false, s, z->ld);
     for (int64_t i = 0; i < z->t; i++) {
         real *row = s + i * z->ld;
         vreal most = vsplat(-INFINITY), total = {0};
@@ -147,9 +144,9 @@ static void forward(const wmi_node *nd)
     for (int64_t i = 0; i < z.n; i++) {
         real *p = (real *)nd->scratch + omp_get_thread_num() * z.t * z.ld; /* (t, ld) */
 
-        probabilities(&z, q + i * z.t * z.e, k + i * z.t * z.e, p);
-        gemm(false, false, z.t, z.c, z.t, R(1.0), p, z.ld, v + i * z.t * z.c, z.c, R(0.0),
-             y + i * z.t * z.c, z.c);
+        probabilities(nd->run->threads, &z, q + i * z.t * z.e, k + i * z.t * z.e, p);
+        PRODUCT(nd->run->threads, false, false, z.t, z.c, z.t, p, z.ld, v + i * z.t * z.c, z.c,
+                false, y + i * z.t * z.c, z.c);
     }
 }
 
@@ -160,8 +157,7 @@ static void backward(const wmi_node *nd)
     const dims z = dims_of(nd);
     const real *q = nd->in[0]->val, *k = nd->in[1]->val, *v = nd->in[2]->val, *dy = nd->grad;
     real *dq = nd->in[0]->grad, *dk = nd->in[1]->grad, *dv = nd->in[2]->grad;
-    const real beta_q = nd->fresh & 1u ? 0 : 1, beta_k = nd->fresh & 2u ? 0 : 1;
-    const real beta_v = nd->fresh & 4u ? 0 : 1;
+    const bool add_q = !(nd->fresh & 1u), add_k = !(nd->fresh & 2u), add_v = !(nd->fresh & 4u);
 
 #pragma omp parallel for schedule(static) num_threads(nd->run->threads) if (z.n > 1)
     for (int64_t i = 0; i < z.n; i++) {
@@ -169,21 +165,21 @@ static void backward(const wmi_node *nd)
         real *p = (real *)nd->scratch + omp_get_thread_num() * 2 * z.t * z.ld; /* (t, ld) */
         real *ds = p + z.t * z.ld;                                             /* (t, ld) */
 
-        probabilities(&z, q + at_e, k + at_e, p);
+        probabilities(nd->run->threads, &z, q + at_e, k + at_e, p);
         if (dq || dk) {
-            gemm(false, true, z.t, z.t, z.c, R(1.0), dy + at_c, z.c, v + at_c, z.c, R(0.0), ds,
-                 z.ld);
+            PRODUCT(nd->run->threads, false, true, z.t, z.t, z.c, dy + at_c, z.c, v + at_c, z.c,
+                    false, ds, z.ld);
             softmax_gradient(&z, p, ds);
         }
         if (dq)
-            gemm(false, false, z.t, z.e, z.t, R(1.0), ds, z.ld, k + at_e, z.e, beta_q, dq + at_e,
-                 z.e);
+            PRODUCT(nd->run->threads, false, false, z.t, z.e, z.t, ds, z.ld, k + at_e, z.e, add_q,
+                    dq + at_e, z.e);
         if (dk)
-            gemm(true, false, z.t, z.e, z.t, R(1.0), ds, z.ld, q + at_e, z.e, beta_k, dk + at_e,
-                 z.e);
+            PRODUCT(nd->run->threads, true, false, z.t, z.e, z.t, ds, z.ld, q + at_e, z.e, add_k,
+                    dk + at_e, z.e);
         if (dv)
-            gemm(true, false, z.t, z.c, z.t, R(1.0), p, z.ld, dy + at_c, z.c, beta_v, dv + at_c,
-                 z.c);
+            PRODUCT(nd->run->threads, true, false, z.t, z.c, z.t, p, z.ld, dy + at_c, z.c, add_v,
+                    dv + at_c, z.c);
     }
 }
 

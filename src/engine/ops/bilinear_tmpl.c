@@ -8,12 +8,9 @@
 #include <omp.h>
 #include <string.h>
 
-#include "engine/backend/blas.h"
 #include "engine/infer.h"
+#include "engine/kernels/gemm.h"
 #include "engine/ops.h"
-#include "engine/real.h"
-
-#define gemm _Generic((real)0, float : wmi_gemm_f32, double : wmi_gemm_f64)
 
 enum { ROWS = 256 }; /* enough to read W_k at the product's full speed */
 
@@ -92,7 +89,7 @@ static void forward(const wmi_node *nd)
         const real *v = group(nd->in[2], k) + block * ROWS * z.f;     /* (rows, f) */
         real *uw = (real *)nd->scratch + omp_get_thread_num() * z.wide;
 
-        gemm(false, false, rows, z.f, z.e, R(1.0), u, z.e, w, z.f, R(0.0), uw, z.f);
+        PRODUCT(nd->run->threads, false, false, rows, z.f, z.e, u, z.e, w, z.f, false, uw, z.f);
         for (int64_t i = 0; i < rows; i++)
             y[k * z.n + block * ROWS + i] = dot(uw + i * z.f, v + i * z.f, z.f);
     }
@@ -123,9 +120,8 @@ static void factor_gradient(const wmi_node *nd, const wmi_node *own, const wmi_n
 
             scale_rows(group(other, k) + block * ROWS * inner, dy + k * z.n + block * ROWS, rows,
                        inner, scaled);
-            gemm(false, trans, rows, width, inner, R(1.0), scaled, inner,
-                 (const real *)nd->in[1]->val + k * z.e * z.f, z.f, fresh && i == 0 ? 0 : R(1.0),
-                 out, width);
+            PRODUCT(nd->run->threads, false, trans, rows, width, inner, scaled, inner,
+                    (const real *)nd->in[1]->val + k * z.e * z.f, z.f, !fresh || i > 0, out, width);
         }
     }
 }
@@ -148,8 +144,8 @@ static void weight_gradient(const wmi_node *nd, bool fresh)
             const int64_t rows = rows_in(&z, block), at = block * ROWS;
 
             scale_rows(group(nd->in[2], k) + at * z.f, dy + k * z.n + at, rows, z.f, scaled);
-            gemm(true, false, z.e, z.f, rows, R(1.0), group(nd->in[0], k) + at * z.e, z.e, scaled,
-                 z.f, fresh && block == 0 ? 0 : R(1.0), dw, z.f);
+            PRODUCT(nd->run->threads, true, false, z.e, z.f, rows, group(nd->in[0], k) + at * z.e,
+                    z.e, scaled, z.f, !fresh || block > 0, dw, z.f);
         }
     }
 }

@@ -7,12 +7,9 @@
  * product. */
 #include <string.h>
 
-#include "engine/backend/blas.h"
 #include "engine/infer.h"
+#include "engine/kernels/gemm.h"
 #include "engine/ops.h"
-#include "engine/real.h"
-
-#define gemm _Generic((real)0, float : wmi_gemm_f32, double : wmi_gemm_f64)
 
 /* Multiply-adds. Below, threads inside one product gain less than a product for each thread. */
 #define SMALL_PRODUCT ((int64_t)1 << 22)
@@ -42,11 +39,11 @@ static dims dims_of(const wmi_node *nd)
     return z;
 }
 
-/* c_i (rows, cols) = op(a_i) (rows, inner) op(b_i) (inner, cols) + beta c_i for i < count. With
+/* c_i (rows, cols) = or += op(a_i) (rows, inner) op(b_i) (inner, cols) for i < count. With
  * step_c 0 there is one c, and it receives the sum of the products. */
 static void batch(const wmi_node *nd, int64_t count, bool ta, bool tb, int64_t rows, int64_t cols,
                   int64_t inner, const real *a, int64_t step_a, const real *b, int64_t step_b,
-                  real beta, real *c, int64_t step_c)
+                  bool add, real *c, int64_t step_c)
 {
     const int threads = nd->run->threads;
     const int64_t lda = ta ? rows : inner, ldb = tb ? inner : cols;
@@ -54,17 +51,17 @@ static void batch(const wmi_node *nd, int64_t count, bool ta, bool tb, int64_t r
     const bool spread = count >= threads && work <= SMALL_PRODUCT && count * work >= WMI_OMP_MIN;
 
     if (step_c == 0) {
-        if (count == 0 && beta == 0)
+        if (count == 0 && !add)
             memset(c, 0, (size_t)(rows * cols) * sizeof *c);
         for (int64_t i = 0; i < count; i++)
-            gemm(ta, tb, rows, cols, inner, R(1.0), a + i * step_a, lda, b + i * step_b, ldb,
-                 i ? R(1.0) : beta, c, cols);
+            PRODUCT(threads, ta, tb, rows, cols, inner, a + i * step_a, lda, b + i * step_b, ldb,
+                    add || i > 0, c, cols);
         return;
     }
 #pragma omp parallel for schedule(static) num_threads(threads) if (spread)
     for (int64_t i = 0; i < count; i++)
-        gemm(ta, tb, rows, cols, inner, R(1.0), a + i * step_a, lda, b + i * step_b, ldb, beta,
-             c + i * step_c, cols);
+        PRODUCT(threads, ta, tb, rows, cols, inner, a + i * step_a, lda, b + i * step_b, ldb, add,
+                c + i * step_c, cols);
 }
 
 /* ---- rows times a vector: y (m, n) = a (m, n, k) b (m, k), a linear head ----
@@ -172,8 +169,8 @@ static void forward(const wmi_node *nd)
         vector_forward(nd, &z);
         return;
     }
-    batch(nd, z.m, z.ta, z.tb, z.n, z.p, z.k, nd->in[0]->val, z.step_a, nd->in[1]->val, z.step_b, 0,
-          nd->val, step);
+    batch(nd, z.m, z.ta, z.tb, z.n, z.p, z.k, nd->in[0]->val, z.step_a, nd->in[1]->val, z.step_b,
+          false, nd->val, step);
 }
 
 /* da = dy op(b)', db = op(a)' dy; transposed as a and b themselves are. */
@@ -182,7 +179,7 @@ static void backward(const wmi_node *nd)
     const dims z = dims_of(nd);
     const real *a = nd->in[0]->val, *b = nd->in[1]->val, *dy = nd->grad;
     real *da = nd->in[0]->grad, *db = nd->in[1]->grad;
-    const real beta_a = nd->fresh & 1u ? 0 : 1, beta_b = nd->fresh & 2u ? 0 : 1;
+    const bool add_a = !(nd->fresh & 1u), add_b = !(nd->fresh & 2u);
     const int64_t step = z.n * z.p;
 
     if (is_rows_times_vector(&z) && nd->n > 0) {
@@ -193,13 +190,13 @@ static void backward(const wmi_node *nd)
         return;
     }
     if (da && !z.ta) /* (n, k) = (n, p) (p, k) */
-        batch(nd, z.m, false, !z.tb, z.n, z.k, z.p, dy, step, b, z.step_b, beta_a, da, z.step_a);
+        batch(nd, z.m, false, !z.tb, z.n, z.k, z.p, dy, step, b, z.step_b, add_a, da, z.step_a);
     else if (da) /* (k, n) = (k, p) (p, n) */
-        batch(nd, z.m, z.tb, true, z.k, z.n, z.p, b, z.step_b, dy, step, beta_a, da, z.step_a);
+        batch(nd, z.m, z.tb, true, z.k, z.n, z.p, b, z.step_b, dy, step, add_a, da, z.step_a);
     if (db && !z.tb) /* (k, p) = (k, n) (n, p) */
-        batch(nd, z.m, !z.ta, false, z.k, z.p, z.n, a, z.step_a, dy, step, beta_b, db, z.step_b);
+        batch(nd, z.m, !z.ta, false, z.k, z.p, z.n, a, z.step_a, dy, step, add_b, db, z.step_b);
     else if (db) /* (p, k) = (p, n) (n, k) */
-        batch(nd, z.m, true, z.ta, z.p, z.k, z.n, dy, step, a, z.step_a, beta_b, db, z.step_b);
+        batch(nd, z.m, true, z.ta, z.p, z.k, z.n, dy, step, a, z.step_a, add_b, db, z.step_b);
 }
 
 static unsigned keeps(const wmi_node *nd)
