@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py [--waymark PROGRAM] [--minutes M] [--runs N] [--out DIR]: how often intervals cover and verdicts are right.
+"""run.py [--waymark PROGRAM] [--build COMMIT] [--minutes M] [--runs N] [--out DIR]: how often intervals cover and verdicts are right.
 
 Run i draws a family, its parameters, the number of rows (300 to 30,000) and the samples from seed FIRST + i: no problem comes twice, and none was looked at when limits
 were chosen. The files go to `waymark ratio` or `waymark mi` with nothing but the seed. A line a run is added to rows.jsonl; runs that are there are not made again, so that
@@ -10,6 +10,7 @@ import json
 import math
 import os
 import random
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -71,6 +72,11 @@ def problem(i):
     return command, name, words, int(logs(rng, 300, 30000))
 
 
+def processor_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def call(program, words):
     return subprocess.run([program, *words, "--json", "--quiet", "--threads", "1"], capture_output=True, text=True, timeout=LIMIT)
 
@@ -85,10 +91,12 @@ def one(program, i):
         a, b, key = ("p", "q", "kl_pq") if command == "ratio" else ("u", "v", "mi")
         with open(folder + "/d/truth.json", encoding="utf-8") as f:
             row["truth"] = json.load(f)[key]
+        start = processor_seconds()
         try:
             done = call(program, [command, f"{folder}/d/{a}.npy", f"{folder}/d/{b}.npy", "--seed", str(FIRST + i), *(["--no-shuffled"] if command == "mi" else [])])
         except subprocess.TimeoutExpired:
             return {**row, "error": f"no answer in {LIMIT} s"}
+    row["cpu"] = round(processor_seconds() - start, 1)
     if done.returncode:
         return {**row, "error": done.stderr.strip()[-200:]}
     got = json.loads(done.stdout)
@@ -139,6 +147,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--waymark", default=os.path.join(HERE, "../../build/release/waymark"))
     parser.add_argument("--minutes", type=float, default=600, help="begin no run after that")
+    parser.add_argument("--build", help="the commit that made the program, for the rows")
     parser.add_argument("--runs", type=int, default=425)
     parser.add_argument("--out", default=HERE)
     args = parser.parse_args()
@@ -151,7 +160,7 @@ def main():
             continue
         if time.time() > end:
             break
-        rows.append(one(args.waymark, i))
+        rows.append({**one(args.waymark, i), **({"build": args.build} if args.build else {})})
         with open(path, "a", encoding="utf-8") as f:
             f.write(json.dumps(rows[-1]) + "\n")
     with open(os.path.join(args.out, "table.md"), "w", encoding="utf-8") as f:

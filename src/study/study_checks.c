@@ -395,6 +395,7 @@ wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *op
     check_normaliser(s, 1, &info->under_p, info->n_p);
     if ((st = check_bridges(s, err)))
         return st;
+    wmi_study_check_missed(s);
     check_overfitting(s);
     check_samples(s);
     check_repeats(s);

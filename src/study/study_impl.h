@@ -88,6 +88,10 @@ WM_MUST_CHECK wm_status wmi_trial_score_fold(wmi_trial *t, const wmi_study_data 
 /* Mean difference of the losses of the same trajectories, a - b, in the folds that both have
  * scored, and its standard error. */
 double wmi_trial_compare(const wmi_trial *a, const wmi_trial *b, double *se);
+/* Waymark j of the first n trajectories of fold f that were scored: x (n, dim). */
+WM_MUST_CHECK wm_status wmi_trial_waymark(const wmi_trial *t, const wmi_study_data *data,
+                                          const wm_study_opts *s, const wm_chain *chain, int64_t f,
+                                          int64_t n, int64_t j, double *x, wm_error *err);
 /* Loss, accuracy and mean log-ratio of bridge k. */
 wm_bridge wmi_trial_bridge(const wmi_trial *t, int64_t k);
 /* Mean of r_k under its denominator (side 0) or of 1 / r_k under its numerator (1). */
@@ -103,6 +107,13 @@ bool wmi_normaliser_judged(const wm_normaliser *n, int64_t rows);
 WM_MUST_CHECK wm_status wmi_trial_ratio(wm_ratio **out, wmi_trial *t, const wmi_study_data *data,
                                         wm_error *err);
 
+/* What a witness of the kept trial found: nats of a bridge's loss, where that is clearest. */
+typedef struct wmi_missed {
+    bool asked;
+    int64_t bridge;
+    double gain, se;
+} wmi_missed;
+
 struct wm_study {
     wm_study_info info;
     wmi_study_data data;
@@ -113,6 +124,7 @@ struct wm_study {
     wm_checks checks;
     bool *lone[2];    /* (n) rows of the tables whose levels the other one lacks; NULL for pairs */
     bool rest_failed; /* a check that is not of levels: no number means anything */
+    wmi_missed missed;
     bool pairs;
     bool by_form;               /* the answer is a form by moments */
     bool normal;                /* and rows look as it has them */
@@ -163,6 +175,12 @@ bool wmi_study_form_goes_on(const wm_study *s);
 void wmi_study_check_form(wm_study *s);
 /* Of two tables: whether each has rows where the other has some. The columns are there. */
 WM_MUST_CHECK wm_status wmi_study_check_support(wm_study *s, wm_error *err);
+/* What random trees see that the trial does not, into s->missed; whether that is clear; and the
+ * check. */
+WM_MUST_CHECK wm_status wmi_study_ask_witness(wm_study *s, const wm_study_opts *opts,
+                                              wm_error *err);
+bool wmi_study_misses(const wm_study *s);
+void wmi_study_check_missed(wm_study *s);
 /* Checks and verdict from everything else in s; p is the table as given. */
 WM_MUST_CHECK wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *opts,
                                         wm_error *err);

@@ -238,6 +238,24 @@ done:
     return st;
 }
 
+wm_status wmi_trial_waymark(const wmi_trial *t, const wmi_study_data *data, const wm_study_opts *s,
+                            const wm_chain *chain, int64_t f, int64_t n, int64_t j, double *x,
+                            wm_error *err)
+{
+    double *xm = NULL;
+    int64_t first, count;
+    wm_status st = wmi_alloc(&xm, n * data->dim, sizeof *xm, "rows", err);
+
+    if (st)
+        return st;
+    wmi_fold_rows(data->n[0], t->folds, f, &first, &count);
+    partners(data, s, f, n, xm);
+    wm_chain_waymark_f64(
+        chain, j, &(wm_ends_f64){.rows = n, .x0 = data->x[0] + first * data->dim, .xm = xm}, x);
+    wmi_free(xm);
+    return WM_OK;
+}
+
 wm_bridge wmi_trial_bridge(const wmi_trial *t, int64_t k)
 {
     wm_bridge b = {.alpha_from = t->alphas.alpha[k], .alpha_to = t->alphas.alpha[k + 1]};

@@ -528,6 +528,33 @@ static wm_status fit_again(wm_study *s, const wm_study_opts *o, wm_error *err)
     return wmi_trial_run(&s->trial, &s->data, o, model, whiten, &alphas, s->info.rounds - 1, err);
 }
 
+/* Networks that a short trial gave up, and a form that misses something: then they get the time
+ * that it takes. */
+static wm_status give_second_chance(wm_study *s, const wm_study_opts *o, const wm_alphas *alphas,
+                                    wm_error *err)
+{
+    wm_status st = wmi_study_ask_witness(s, o, err);
+    bool tried = false;
+
+    for (int64_t i = 0; i < s->n_candidates && !st && wmi_study_misses(s); i++) {
+        wmi_trial t;
+
+        if (!is_network(&s->candidate[i]) || !s->candidate[i].given_up || o->n_models)
+            continue;
+        wm_say(o->control.sink, WM_LOG_INFO,
+               "random trees see more than the ratio: a network is "
+               "trained after all");
+        if (!s->whiten_known[i]) {
+            if ((st = run_pilot(s, i, o, alphas, &t, err)))
+                return st;
+            wmi_trial_free(&t);
+        }
+        st = try_fully(s, i, o, alphas, s->info.rounds - 1, err);
+        tried = true;
+    }
+    return !st && tried ? wmi_study_ask_witness(s, o, err) : st;
+}
+
 wm_status wmi_study_search(wm_study *s, const wm_study_opts *o, wm_error *err)
 {
     int64_t n[2];
@@ -555,6 +582,8 @@ wm_status wmi_study_search(wm_study *s, const wm_study_opts *o, wm_error *err)
         st = fit_again(s, o, err);
     if (!st && best.trial.m)
         st = try_fully(s, best.which, o, &alphas, s->info.rounds - 1, err);
+    if (!st && s->trial.m)
+        st = give_second_chance(s, o, &alphas, err);
     if (!st && !s->trial.m)
         st = WM_EINVAL; /* no candidate could be fitted: err says why the last one could not */
 done:

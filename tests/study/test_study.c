@@ -402,6 +402,45 @@ static void much_mutual_information_is_no_departure(void **state)
     wm_data_free(x);
 }
 
+/* Any two columns are those of q, but the product of the three is positive in p: no form sees that,
+ * and a short trial of a network may not. Trees beside it do, and the network gets its time. */
+static void what_no_form_holds_is_doubted(void **state)
+{
+    enum { N = 1500, D = 3 };
+    wm_data *p = normal(N, D, 0, 1, "p"), *q = normal(N, D, 0, 1, "q");
+    wm_study_opts o = quick();
+    wm_study_info info;
+    wm_study *s;
+    int64_t networks = 0;
+
+    (void)state;
+    s = run(p, q, &o, &info);
+    assert_int_equal(check_of(s, "missed")->outcome, WM_CHECK_OK);
+    wm_study_free(s);
+    for (int64_t i = 0; i < N; i++) {
+        double *x = wm_data_rows_mut(p) + i * D;
+
+        x[0] = x[0] * x[1] * x[2] < 0 ? -x[0] : x[0];
+    }
+    s = run(p, q, &o, &info);
+    assert_true(info.kl_pq.hi < 0.1); /* of log 2 */
+    assert_int_equal(check_of(s, "missed")->outcome, WM_CHECK_DOUBT);
+    assert_int_equal(info.verdict, WM_DOUBT);
+    wm_study_free(s);
+    o.n_models = 0;
+    o.adam.iterations = 400;
+    s = run(p, q, &o, &info);
+    assert_true(info.kl_pq.value > 0.1);
+    assert_true(info.verdict != WM_TRUST || info.kl_pq.hi > log(2));
+    for (int64_t i = 0; i < wm_study_candidates(s); i++)
+        networks +=
+            wm_study_candidate(s, i)->model & WM_RATIO_MLP && !wm_study_candidate(s, i)->given_up;
+    assert_true(networks > 0);
+    wm_study_free(s);
+    wm_data_free(p);
+    wm_data_free(q);
+}
+
 /* Every other pair is correlated (0.83 nats); weights say which half counts. A network's mean of r
  * is over many shuffled pairs, and each has the weight of its row. */
 static void weights_choose_pairs(void **state)
@@ -701,6 +740,7 @@ int main(void)
         cmocka_unit_test(curves_of_columns),
         cmocka_unit_test(mutual_information_of_pairs),
         cmocka_unit_test(weights_choose_rows),
+        cmocka_unit_test(what_no_form_holds_is_doubted),
         cmocka_unit_test(weights_choose_pairs),
         cmocka_unit_test(much_mutual_information_is_no_departure),
         cmocka_unit_test(the_ratio_is_kept),
