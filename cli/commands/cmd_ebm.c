@@ -87,7 +87,7 @@ static const opt_row rows[] = {
     INTEGER(fit.mlp_width, "width", "N", 1, 100000, "of the mlp",
             .unset = "auto, 512 for images, else 128"),
     INTEGER(fit.mlp_blocks, "blocks", "N", 1, 100, "of the mlp",
-            .unset = "auto, 1 for images, else 2"),
+            .unset = "auto, 1 for images but for denoise, else 2"),
     INTEGER(fit.bases, "bases", "N", 4, 1000, "splines for each column of the additive term",
             .unset = "auto, 16"),
     CHOICE(fit.filters, "filters", "WHEN", choice_names,

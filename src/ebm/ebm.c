@@ -10,7 +10,6 @@
 enum { EBM_TERMS = WM_EBM_QUADRATIC | WM_EBM_ADDITIVE | WM_EBM_MLP | WM_EBM_RESNET };
 
 enum { LEVEL_ROWS = 8 }; /* that levels are made of, where they are more: one for 2 of log-SNR */
-enum { HINGES = 3 };     /* of each column, for the networks of levels */
 
 /* Terms are numbered alike here, in ratio.h and in nn/. */
 _Static_assert(WM_EBM_QUADRATIC == WMI_TERM_QUADRATIC && WM_EBM_ADDITIVE == WMI_TERM_ADDITIVE &&
@@ -92,16 +91,20 @@ static wm_status set_model(wmi_model *net, const wm_ebm_opts *o, int64_t bridges
     net->head = wmi_head_quadratic(WMI_QUADRATIC_PSD, true);
     if (o->bases > 0)
         net->bases = o->bases;
-    if (net->terms & WM_EBM_ADDITIVE && wm_is_chosen(o->filters, o->height > 0))
+    if (wmi_model_has_features(net))
+        net->filters = dim;
+    else if (net->terms & WM_EBM_ADDITIVE && wm_is_chosen(o->filters, o->height > 0))
         net->filters = 2 * dim;
     net->mlp.width = o->mlp_width > 0 ? o->mlp_width : o->height > 0 ? 512 : 128;
     /* A quadratic head on more features costs more than the network under it. */
     net->mlp.out = net->mlp.width < 128 ? net->mlp.width : 128;
-    net->mlp.blocks = o->mlp_blocks >= 0 ? (int)o->mlp_blocks : o->height > 0 ? 1 : 2;
-    net->bends = net->levels;
-    if (net->levels)
-        net->head = (wmi_head_opts){.linear = true, .from_zero = true};
-    net->hinges = net->levels ? HINGES : 0;
+    net->mlp.blocks = o->mlp_blocks >= 0              ? (int)o->mlp_blocks
+                      : o->height > 0 && !net->levels ? 1
+                                                      : 2;
+    if (wmi_model_has_features(net)) {
+        net->hinges = WMI_EBM_HINGES;
+        net->whites = WMI_EBM_WHITES;
+    }
     if (!(net->terms & WM_EBM_RESNET))
         return WM_OK;
     if (o->height < 1)
@@ -152,77 +155,29 @@ wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)
     for (int64_t k = 0; k < m; k++)
         e->bridges[k] =
             (wm_bridge){.alpha_from = e->alphas.alpha[k], .alpha_to = e->alphas.alpha[k + 1]};
-    if (e->net.terms & WM_EBM_ADDITIVE)
+    if (e->net.terms & WM_EBM_ADDITIVE && !e->net.levels)
         st = wmi_alloc(&e->knots, wmi_model_columns(&e->net) * (e->net.bases + 4), sizeof *e->knots,
                        "knots", err);
     if (!st && e->net.smooth)
         st = wmi_alloc(&e->basis, m * e->net.smooth, sizeof *e->basis, "levels", err);
-    if (!st && e->net.hinges)
-        st = wmi_alloc(&e->hinge, 4 * (e->net.hinges + 1) * dim, sizeof *e->hinge, "hinges", err);
+    if (!st && e->net.hinges &&
+        !(st = wmi_alloc(&e->hinge, wmi_ebm_hinges(e) * dim, sizeof *e->hinge, "hinges", err)))
+        st = wmi_alloc(&e->turn, e->net.hinges * e->net.hinges * dim, sizeof *e->turn, "hinges",
+                       err);
     if (!st && e->net.filters)
         st = wmi_alloc(&e->filter, dim * e->net.filters, sizeof *e->filter, "filters", err);
+    e->net.hinge = e->hinge;
+    e->net.turn = e->turn;
     if (!st)
         wmi_ebm_derive(e);
     return st;
-}
-
-/* Hinge r of every column of y: above `at`, bent over a width, up to `most`, in units of the column
- * before it was centred and scaled. */
-static void set_hinge(const wm_ebm *e, int64_t r, double at, double width, double most, double gain)
-{
-    const int64_t d = e->info.dim;
-    const wmi_transform *t = &e->transform;
-    float *rate = e->hinge + 4 * r * d, *offset = rate + d, *gains = offset + d, *top = gains + d;
-
-    for (int64_t j = 0; j < d; j++) {
-        rate[j] = (float)(t->scale[j] / width);
-        offset[j] = (float)((t->shift[j] - at) / width);
-        gains[j] = (float)(gain * width);
-        top[j] = (float)((most - at) / width);
-    }
-}
-
-/* Hinge r of every column of y, of a slope of 1 or -1, as it is. */
-static void set_plain_hinge(const wm_ebm *e, int64_t r, double rate, double offset, double top)
-{
-    const int64_t d = e->info.dim;
-    const double row[] = {rate, offset, 1, top};
-
-    for (int i = 0; i < 4; i++)
-        for (int64_t j = 0; j < d; j++)
-            e->hinge[(4 * r + i) * d + j] = (float)row[i];
-}
-
-/* Whole numbers below L, as logits: whether they are more than 0, how far they are above the middle
- * and close to the top. Other columns: the positive part of y, and what lies beyond one standard
- * deviation to both sides. */
-static void set_hinges(wm_ebm *e)
-{
-    const wmi_transform *t = &e->transform;
-
-    set_plain_hinge(e, HINGES, 1, WMI_MODEL_RANGE, 2 * WMI_MODEL_RANGE);
-    if (t->levels > 0 && t->lambda > 0) {
-        const double least = t->lambda + (1 - 2 * t->lambda) / t->levels,
-                     bottom = log(least) - log1p(-least), most = log1p(-t->lambda) - log(t->lambda);
-
-        set_hinge(e, 0, bottom, 0.25, most, 0.5);
-        set_hinge(e, 1, 0, 2, most, 0.5);
-        set_hinge(e, 2, -bottom - 1, 1, most, 1);
-        return;
-    }
-    set_plain_hinge(e, 0, 1, 0, WMI_MODEL_RANGE);
-    set_plain_hinge(e, 1, -1, -1, WMI_MODEL_RANGE);
-    set_plain_hinge(e, 2, 1, -1, WMI_MODEL_RANGE);
 }
 
 void wmi_ebm_derive(wm_ebm *e)
 {
     if (e->basis)
         wmi_level_basis(e->alphas.bridges, e->alphas.alpha, e->net.smooth, e->basis);
-    if (e->hinge)
-        set_hinges(e);
     e->net.basis = e->basis;
-    e->net.hinge = e->hinge;
 }
 
 void wm_ebm_free(wm_ebm *e)
@@ -238,6 +193,7 @@ void wm_ebm_free(wm_ebm *e)
     wmi_free(e->knots);
     wmi_free(e->basis);
     wmi_free(e->hinge);
+    wmi_free(e->turn);
     wmi_free(e->filter);
     wmi_free(e->bridges);
     wmi_free(e);

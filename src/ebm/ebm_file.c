@@ -14,7 +14,7 @@
 #define FORMAT "waymark ebm 1"
 
 enum {
-    N_OWN = 8,              /* tensors beside the parameters; the last two for an additive term */
+    N_OWN = 10,             /* tensors beside the parameters; the last four for some terms */
     N_COUNTS = 6,           /* whole numbers of wm_ebm_info */
     N_REALS = 2,            /* and reals */
     N_STEPS = 4,            /* tensors of the steps of a table, where it has any */
@@ -98,6 +98,12 @@ static int own_tensors(const wm_ebm *e, const packed *p, wmi_st_tensor t[N_OWN])
             "knots", WMI_ST_F32, 2, {wmi_model_columns(&e->net), e->net.bases + 4}, e->knots};
     if (e->filter)
         t[n++] = (wmi_st_tensor){"filter", WMI_ST_F32, 2, {dim, e->net.filters}, e->filter};
+    if (e->hinge) {
+        t[n++] = (wmi_st_tensor){
+            "hinge", WMI_ST_F32, 3, {e->net.hinges + e->net.whites, 5, dim}, e->hinge};
+        t[n++] =
+            (wmi_st_tensor){"turn", WMI_ST_F32, 3, {dim, e->net.hinges, e->net.hinges}, e->turn};
+    }
     return n;
 }
 
@@ -287,7 +293,8 @@ static wm_status read_settings(wm_ebm *e, const wmi_safetensors *f, const char *
 
 static wm_status read_tensors(wm_ebm *e, const wmi_safetensors *f, const char *path, wm_error *err)
 {
-    static const char *const finite[] = {"alphas", "shift", "scale", "knots", "filter", NULL};
+    static const char *const finite[] = {"alphas", "shift", "scale", "knots",
+                                         "filter", "hinge", "turn",  NULL};
     wmi_st_tensor t[N_OWN];
     packed own = {0};
     int n;

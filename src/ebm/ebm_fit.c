@@ -97,8 +97,8 @@ static wm_adam_opts training_of(const fitting *f, wm_stage stage)
         [WM_STAGE_BRIDGES] = WM_ADAM(8000, 750, 1e-3, 0.99),
     };
     static const wm_adam_opts denoised[] = {
-        [WM_STAGE_HEADS] = WM_ADAM(2000, 138, 1e-2, 0.98),
-        [WM_STAGE_BRIDGES] = WM_ADAM(20000, 138, 2e-3, 0.999),
+        [WM_STAGE_HEADS] = WM_ADAM(0, 138, 4e-3, 0.998),
+        [WM_STAGE_BRIDGES] = WM_ADAM(6000, 138, 4e-3, 0.998),
     };
     static const wm_adam_opts convolved = WM_ADAM(20000, 550, 5e-4, 0.999);
     static const wm_adam_opts table[] = {
@@ -376,8 +376,8 @@ static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params 
     if (net->terms & NETWORKS && o->height > 0 && o->objective != WM_OBJECTIVE_DENOISE &&
         w.adam.batch / (info->bridges + 1) >= LEAST_SHARED)
         w.pieces = PIECES;
-    if (o->objective == WM_OBJECTIVE_DENOISE && net->terms & NETWORKS)
-        w.splines = 4; /* they go on as fast as alone, where a network wants smaller steps */
+    if (o->objective == WM_OBJECTIVE_DENOISE)
+        w.tune = (wmi_train_tune){.splines = 3, .beta2 = 0.99};
     w.start = theta;
     w.knots = f->e->knots;
     w.filter = f->e->filter;
@@ -441,6 +441,7 @@ static wm_status fit_bridges(fitting *f, wm_error *err)
     wm_status st;
 
     if ((st = wmi_ebm_rows_map(&f->rows, err)) || (st = place_knots(f, err)) ||
+        (st = wmi_ebm_features_make(e, &f->rows, err)) ||
         (st = wm_chain_new(&chain, e->info.bridges, &e->alphas, e->info.dim, NULL, err)))
         return st;
     wmi_params_init(e->params, f->opts->control.seed, WMI_F32, e->theta);

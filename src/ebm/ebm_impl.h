@@ -31,8 +31,9 @@ struct wm_ebm {
     float *theta;  /* of params */
     float *knots;  /* (wmi_model_columns, bases + 4) with an additive term, else NULL */
     float *basis;  /* (m, net.smooth) of a model of levels, else NULL */
-    float *hinge;  /* (net.hinges + 1, 4, dim) where the networks have any, else NULL */
-    float *filter; /* (dim, filters): principal components, then whitened columns; or NULL */
+    float *hinge;  /* (net.hinges + net.whites, 5, dim) of a model of levels, else NULL */
+    float *turn;   /* (dim, net.hinges, net.hinges), with them */
+    float *filter; /* (dim, filters): [principal components, then] whitened columns; or NULL */
 };
 
 /* The terms that opts ask for, or that suit the data. */
@@ -41,8 +42,16 @@ unsigned wmi_ebm_terms(const wm_ebm_opts *opts);
  * and knots are made, zero. */
 WM_MUST_CHECK wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *opts, wm_error *err);
 
-/* What follows from alphas and transform alone: the levels' basis and the networks' hinges. */
+/* What follows from alphas alone: the levels' basis. */
 void wmi_ebm_derive(wm_ebm *e);
+
+/* Features of each column, and of each whitened column, of a model of levels. */
+enum { WMI_EBM_HINGES = 8, WMI_EBM_WHITES = 4 };
+/* Numbers for each column in `hinge`. */
+static inline int64_t wmi_ebm_hinges(const wm_ebm *e)
+{
+    return 5 * (e->net.hinges + e->net.whites);
+}
 
 /* ---- rows ---- */
 
@@ -100,6 +109,10 @@ WM_MUST_CHECK wm_status wmi_ebm_rows_map(wmi_ebm_rows *r, wm_error *err);
 void wmi_ebm_rows_close(wmi_ebm_rows *r);
 wmi_rows_source wmi_ebm_noise_source(wmi_ebm_rows *r);
 wmi_source wmi_ebm_bridge_source(wmi_ebm_rows *r);
+
+/* After the maps: the features of a model of levels, if it is one, by rows of training: filter,
+ * hinge and turn. */
+WM_MUST_CHECK wm_status wmi_ebm_features_make(const wm_ebm *e, wmi_ebm_rows *rows, wm_error *err);
 
 /* ---- the path of samplers: z-space, one program for all bridges at a block of points ---- */
 

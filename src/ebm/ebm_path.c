@@ -4,9 +4,8 @@
  *
  * Bridges come in from the noise's side. A program for the last few of them costs less than one for
  * all: there are some, for different numbers of bridges, compiled when they are first needed. Of a
- * model of levels f_k, sum_k w_k (f_k - f_{k+1}) is a sum over levels with weights w_k - w_{k-1},
- * of which only two are not 0 on the way: a program for every two neighbours is all that it takes.
- */
+ * model of levels f_k, sum_k w_k (f_k - f_{k+1}) is a sum over levels with weights w_k - w_{k-1};
+ * they share their network, and one program is all that it takes. */
 #include <math.h>
 #include <string.h>
 
@@ -14,16 +13,12 @@
 #include "dist/comm.h"
 #include "ebm/ebm_impl.h"
 
-enum {
-    MOST_ROWS = 128,
-    PAIR_ROWS = 16, /* chains are at different levels at the same time */
-    N_SUFFIXES = 5
-};
+enum { MOST_ROWS = 128, N_SUFFIXES = 5 };
 
 /* Multiplications of a round, about, from which on ranks share it: below, the network is slower. */
 static const double WORTH_SHARING = 5e7;
 
-/* `count` bridges, or levels, from `first` on. */
+/* `count` bridges from `first` on, or all levels. */
 typedef struct part {
     int64_t first, count, rows;
     wmi_graph *graph;
@@ -37,11 +32,8 @@ struct wmi_ebm_path {
     wmi_params *params; /* of noise and bridges */
     float *theta;
     int64_t n_parts;
-    part *parts;     /* suffixes: first falls, the noise's side comes first; levels: neighbours k
-                        and k + 1 for every k, then all */
-    int64_t *chosen; /* (chains) the part of every point of a call */
-    int64_t *row;    /* (rows of the largest part) the points of one run */
-    wm_comm *comm;   /* of ranks that share the rows; NULL: each does all, the same everywhere */
+    part *parts;   /* suffixes: first falls, the noise's side comes first */
+    wm_comm *comm; /* of ranks that share the rows; NULL: each does all, the same everywhere */
     const volatile sig_atomic_t *stop; /* this rank's */
     const wm_sink *sink;               /* whose clock it is */
     double until;                      /* when time is up; infinite: never */
@@ -119,16 +111,10 @@ static void close_part(part *p)
 
 static void list_parts(wmi_ebm_path *p, int64_t rows)
 {
-    const int64_t m = p->e->info.bridges, few = rows < PAIR_ROWS ? rows : PAIR_ROWS;
+    const int64_t m = p->e->info.bridges;
 
-    if (p->e->net.levels) {
-        for (int64_t k = 0; k < m; k++)
-            p->parts[p->n_parts++] = (part){.first = k, .count = k + 1 < m ? 2 : 1, .rows = few};
-        p->parts[p->n_parts++] = (part){.first = 0, .count = m, .rows = few};
-        return;
-    }
     for (int i = 1; i <= N_SUFFIXES; i++) { /* 1/5 of the bridges, 2/5, ... all */
-        const int64_t count = (m * i + N_SUFFIXES - 1) / N_SUFFIXES;
+        const int64_t count = p->e->net.levels ? m : (m * i + N_SUFFIXES - 1) / N_SUFFIXES;
 
         if (p->n_parts == 0 || count > p->parts[p->n_parts - 1].count)
             p->parts[p->n_parts++] = (part){.first = m - count, .count = count, .rows = rows};
@@ -151,7 +137,6 @@ static bool is_over(const wmi_ebm_path *p)
 wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains,
                            const wm_fit_control *control, wm_error *err)
 {
-    const int64_t m = e->info.bridges, most = m + 1 > N_SUFFIXES ? m + 1 : N_SUFFIXES;
     int64_t rows;
     wmi_ebm_path *p = NULL;
     wm_status st = wmi_alloc(&p, 1, sizeof *p, "path", err);
@@ -167,9 +152,7 @@ wm_status wmi_ebm_path_new(wmi_ebm_path **out, const wm_ebm *e, int64_t chains,
     p->stopped = is_over(p);
     rows = (chains + wm_comm_size(p->comm) - 1) / wm_comm_size(p->comm);
     rows = rows < MOST_ROWS ? rows : MOST_ROWS;
-    if ((st = wmi_alloc(&p->parts, most, sizeof *p->parts, "path", err)) ||
-        (st = wmi_alloc(&p->chosen, chains, sizeof *p->chosen, "path", err)) ||
-        (st = wmi_alloc(&p->row, rows, sizeof *p->row, "path", err)) ||
+    if ((st = wmi_alloc(&p->parts, N_SUFFIXES, sizeof *p->parts, "path", err)) ||
         (st = wmi_params_new(&p->params, err)) ||
         (st = wmi_noise_declare(p->params, WMI_EBM_NOISE, &e->noise, err)) ||
         (st = wmi_model_declare(p->params, "", &e->net, err)) ||
@@ -193,8 +176,6 @@ void wmi_ebm_path_free(wmi_ebm_path *p)
     wmi_params_free(p->params);
     wmi_free(p->theta);
     wmi_free(p->parts);
-    wmi_free(p->chosen);
-    wmi_free(p->row);
     wmi_free(p);
 }
 
@@ -210,30 +191,21 @@ static int64_t first_weight(int64_t m, const double *w)
     return k;
 }
 
-/* The part for every point, -1 for the noise alone. Bridges: the smallest suffix that serves all,
- * in one run. Levels: two neighbours, where a point's weights are 1 behind the first. */
-static void choose_parts(wmi_ebm_path *p, int64_t n, const double *weights)
+/* The smallest part that serves all points, NULL for the noise alone. */
+static part *choose_part(const wmi_ebm_path *p, int64_t n, const double *weights)
 {
     const int64_t m = p->e->info.bridges;
-    int64_t first = m, suffix = -1;
+    int64_t first = m;
 
     for (int64_t i = 0; i < n; i++) {
-        const double *w = weights + i * m;
-        const int64_t k = first_weight(m, w);
-        bool plain = true;
+        const int64_t k = first_weight(m, weights + i * m);
 
         first = k < first ? k : first;
-        for (int64_t j = k + 1; j < m; j++)
-            plain = plain && w[j] == 1;
-        p->chosen[i] = k == m ? -1 : plain ? k : m;
     }
-    if (p->e->net.levels)
-        return;
-    for (int64_t i = 0; i < p->n_parts && first < m && suffix < 0; i++)
+    for (int64_t i = 0; i < p->n_parts && first < m; i++)
         if (p->parts[i].first <= first)
-            suffix = i;
-    for (int64_t i = 0; i < n; i++)
-        p->chosen[i] = suffix;
+            return &p->parts[i];
+    return NULL;
 }
 
 static void base_density(int64_t n, int64_t dim, const double *x, double *log_f, double *grad)
@@ -254,7 +226,7 @@ static void base_density(int64_t n, int64_t dim, const double *x, double *log_f,
 
 /* A chain that ran away, to where the bridges are no numbers, must not take the others with it: its
  * point becomes the origin with no weight, its log_f NaN. Whether there was one. */
-static bool leave_out(const wmi_ebm_path *p, part *a, int64_t n, double *log_f)
+static bool leave_out(const wmi_ebm_path *p, part *a, int64_t first, int64_t n, double *log_f)
 {
     const float *s = wmi_program_value(a->program, a->scores);
     const int64_t dim = p->e->info.dim;
@@ -268,7 +240,7 @@ static bool leave_out(const wmi_ebm_path *p, part *a, int64_t n, double *log_f)
         if (good)
             continue;
         any = true;
-        log_f[p->row[i]] = NAN;
+        log_f[first + i] = NAN;
         memset(a->z_in + i * dim, 0, (size_t)dim * sizeof *a->z_in);
         for (int64_t k = 0; k < a->count; k++)
             a->w_in[k * a->rows + i] = 0;
@@ -294,8 +266,8 @@ static double term_of(const wmi_ebm_path *p, const part *a, const float *s, int6
            (p->e->net.levels && !ends ? (double)s[(at + 1) * a->rows + i] : 0);
 }
 
-/* The points p->row (n) through one program; what it gives is added to the base. */
-static wm_status run_part(wmi_ebm_path *p, part *a, int64_t n, const double *x,
+/* n points from `first` on through one program; what it gives is added to the base. */
+static wm_status run_part(wmi_ebm_path *p, part *a, int64_t first, int64_t n, const double *x,
                           const double *weights, double *log_f, double *grad, double *terms,
                           wm_error *err)
 {
@@ -305,21 +277,21 @@ static wm_status run_part(wmi_ebm_path *p, part *a, int64_t n, const double *x,
 
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < dim; j++)
-            a->z_in[i * dim + j] = (float)x[p->row[i] * dim + j];
+            a->z_in[i * dim + j] = (float)x[(first + i) * dim + j];
     memset(a->z_in + n * dim, 0, (size_t)((a->rows - n) * dim) * sizeof *a->z_in);
     for (int64_t k = 0; k < a->count; k++)
         for (int64_t i = 0; i < a->rows; i++)
             a->w_in[k * a->rows + i] =
-                i < n ? (float)weight_of(p, weights + p->row[i] * m, a->first + k) : 0;
+                i < n ? (float)weight_of(p, weights + (first + i) * m, a->first + k) : 0;
     st = grad ? wmi_program_backward(a->program, err) : wmi_program_forward(a->program, err);
-    if (st == WM_EDIVERGED && leave_out(p, a, n, log_f)) /* gradients were not made */
+    if (st == WM_EDIVERGED && leave_out(p, a, first, n, log_f)) /* gradients were not made */
         st = wmi_program_backward(a->program, err);
     if (st)
         return st;
     s = wmi_program_value(a->program, a->scores);
     g = grad ? wmi_program_grad(a->program, a->z) : NULL;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = p->row[i];
+        const int64_t at = first + i;
         const double *w = weights + at * m;
         const bool lost = isnan(log_f[at]);
 
@@ -353,38 +325,27 @@ static wm_status join(wmi_ebm_path *p, int64_t n, double *log_f, double *grad, d
     return WM_OK;
 }
 
-/* The points that this rank does of n; all ranks choose the parts of all. */
+/* The points that this rank does of n; all ranks choose the part that serves all. */
 static wm_status eval(void *ctx, int64_t n, const double *x, const double *weights, double *log_f,
                       double *grad, double *terms, wm_error *err)
 {
     wmi_ebm_path *p = ctx;
     const int64_t rank = wm_comm_rank(p->comm), begin = wmi_comm_part(p->comm, n, rank),
                   end = wmi_comm_part(p->comm, n, rank + 1);
+    part *a;
     wm_status st;
 
     base_density(n, p->e->info.dim, x, log_f, grad);
-    choose_parts(p, n, weights);
-    for (int64_t which = 0; which < p->n_parts; which++) {
-        part *a = &p->parts[which];
+    a = choose_part(p, n, weights);
+    if (a && !a->program && (st = open_part(a, p, err))) {
+        close_part(a);
+        return st;
+    }
+    for (int64_t first = begin; a && first < end; first += a->rows) {
+        const int64_t count = end - first < a->rows ? end - first : a->rows;
 
-        for (int64_t i = begin, count = 0; i < end; i++) {
-            bool last = true;
-
-            if (p->chosen[i] != which)
-                continue;
-            p->row[count++] = i;
-            for (int64_t j = i + 1; j < end && last; j++)
-                last = p->chosen[j] != which;
-            if (count < a->rows && !last)
-                continue;
-            if (!a->program && (st = open_part(a, p, err))) {
-                close_part(a);
-                return st;
-            }
-            if ((st = run_part(p, a, count, x, weights, log_f, grad, terms, err)))
-                return st;
-            count = 0;
-        }
+        if ((st = run_part(p, a, first, count, x, weights, log_f, grad, terms, err)))
+            return st;
     }
     return join(p, n, log_f, grad, terms, err);
 }

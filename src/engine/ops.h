@@ -33,8 +33,9 @@ wmi_node *wmi_leaky_relu(wmi_graph *g, wmi_node *x, double slope); /* x > 0 ? x 
 wmi_node *wmi_exp(wmi_graph *g, wmi_node *x);
 /* LeakyReLU with a parabola for its kink, from -1/2 to 1/2; slope in [0, 1]. */
 wmi_node *wmi_bent_relu(wmi_graph *g, wmi_node *x, double slope);
-/* x (n, d), table (h, 4, d) of rates, offsets, gains and tops -> (n, h, d): with u = rate x +
- * offset gain times what u is above 0, at most top, its edges bent. No gradient for the table. */
+/* x (n, d), table (h, 5, d) of rates, offsets, gains, tops and bases -> (n, h, d): with u = rate x
+ * + offset, gain times what u is above 0, at most top, its edges bent, less the base. No gradient
+ * for the table. */
 wmi_node *wmi_hinges(wmi_graph *g, wmi_node *x, wmi_node *table);
 
 /* Broadcasting as in NumPy: shapes are aligned at the right, a 1 stretches. */

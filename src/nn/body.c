@@ -13,8 +13,8 @@ static wmi_value one_body(wmi_net *net, const wmi_body *body, wmi_value x)
     case WMI_BODY_MLP:
         return wmi_mlp(net, &body->mlp, x);
     case WMI_BODY_RESNET:
-        if (net->bends && wmi_resnet_has_cells(&body->resnet)) {
-            wmi_net_fail(net, WM_EINVAL, "cells are not for networks whose gradients are fitted");
+        if (net->levels && wmi_resnet_has_cells(&body->resnet)) {
+            wmi_net_fail(net, WM_EINVAL, "cells are not for networks of levels");
             return x;
         }
         return wmi_resnet_has_cells(&body->resnet) ? wmi_cell_net(net, &body->resnet, x, NULL)

@@ -87,18 +87,22 @@ static wmi_value join(wmi_net *net, wmi_value u, wmi_value x)
     return x;
 }
 
-/* A head on the features of a body. */
+/* A head on the features of a body; of levels, on all of its layers. */
 static wmi_node *term_of_body(wmi_net *net, const wmi_model *model, const wmi_body *body,
                               wmi_value x)
 {
     wmi_value h = wmi_body_features(net, body, model->independent, x);
     const size_t mark = wmi_net_enter(net, "head");
-    wmi_node *energy = wmi_head_energy(net, &model->head, h);
+    wmi_node *energy;
 
+    if (net->levels) {
+        wmi_head_read(net, h, 1);
+        energy = net->read;
+        net->read = NULL;
+    } else {
+        energy = wmi_head_energy(net, &model->head, h);
+    }
     wmi_net_leave(net, mark);
-    if (net->read)
-        energy = wmi_energy_add(net, energy, net->read);
-    net->read = NULL;
     return energy;
 }
 
@@ -121,6 +125,7 @@ static wmi_value with_squares(wmi_net *net, wmi_value x)
 typedef struct sources {
     const wmi_model_inputs *in; /* NULL while declaring */
     wmi_node *filtered;         /* x W of a model with filters */
+    wmi_node *column, *white;   /* (n, hinges, d), (n, whites, d) of a model of levels */
 } sources;
 
 /* x, and x W beside it. */
@@ -135,46 +140,76 @@ static wmi_value with_filters(wmi_net *net, const wmi_model *model, wmi_value x,
     return x;
 }
 
-/* x, or the last filters of it, and behind it what lies above the hinges: 1 + hinges times the
- * columns, each of them together, or, for an image of so many channels, as further channels. */
-static wmi_value with_hinges(wmi_net *net, const wmi_model *model, wmi_value x, const sources *s,
-                             int64_t channels)
+/* The features of a model of levels: hinges of x, and of x whitened. */
+static void make_features(wmi_net *net, const wmi_model *model, wmi_value x, sources *s)
 {
-    const int64_t d = x.c, h = model->hinges, columns = (1 + h) * d;
+    const int64_t c = model->hinges, all = c + model->whites;
     wmi_graph *g = net->graph;
 
-    if (x.node && !s->in->hinge)
-        wmi_net_fail(net, WM_EINVAL, "the network has no hinges");
-    if (x.node && s->in->hinge) {
-        const int64_t n = x.node->shape.dim[0];
-        wmi_node *above = wmi_slice(g, s->in->hinge, 0, 0, h),
-                 *range = wmi_slice(g, s->in->hinge, 0, h, h + 1), *own = x.node;
-        wmi_node *both[2];
+    if (!s->in->hinge || !s->filtered) {
+        wmi_net_fail(net, WM_EINVAL, "a model of levels has no hinges");
+        return;
+    }
+    s->column = wmi_hinges(g, x.node, wmi_slice(g, s->in->hinge, 0, 0, c));
+    s->white = wmi_hinges(g, s->filtered, wmi_slice(g, s->in->hinge, 0, c, all));
+}
 
-        if (model->filters >= d && s->filtered)
-            own = wmi_slice(g, s->filtered, 1, model->filters - d, model->filters);
-        own = wmi_reshape(g, wmi_hinges(g, own, range), 2, (int64_t[]){n, d});
-        both[0] = wmi_affine(g, own, 1, -WMI_MODEL_RANGE);
-        both[1] = wmi_reshape(g, wmi_hinges(g, x.node, above), 2, (int64_t[]){n, h * d});
+/* What networks of levels read: x whitened, and some of the hinges, each of them together; or, for
+ * an image of so many channels, each as further channels. */
+static wmi_value network_reads(wmi_net *net, wmi_value x, const sources *s, int64_t channels)
+{
+    const int64_t d = x.c, parts = 1 + WMI_MODEL_READS;
+    wmi_graph *g = net->graph;
+
+    if (s->column) {
+        const int64_t n = x.node->shape.dim[0];
+        wmi_node *both[] = {wmi_slice(g, s->white, 1, 0, 1),
+                            wmi_slice(g, s->column, 1, 0, WMI_MODEL_READS)};
+
         x.node = wmi_concat(g, 2, both, 1);
         if (channels > 0) {
-            x.node = wmi_reshape(g, x.node, 4, (int64_t[]){n, 1 + h, d / channels, channels});
+            x.node = wmi_reshape(g, x.node, 4, (int64_t[]){n, parts, d / channels, channels});
             x.node = wmi_permute(g, x.node, (int[]){0, 2, 1, 3});
-            x.node = wmi_reshape(g, x.node, 2, (int64_t[]){n, columns});
         }
+        x.node = wmi_reshape(g, x.node, 2, (int64_t[]){n, parts * d});
     }
-    x.c = columns;
+    x.c = parts * d;
     return x;
 }
 
-/* The features of the CondResNet, which sees hinges as channels. */
+/* The additive term of levels, linear in the features. Those of a column are much alike: w is kept
+ * in coordinates where they are not, to which the constant `turn` leads. */
+static wmi_node *additive_levels(wmi_net *net, const wmi_model *model, wmi_value x,
+                                 const sources *s)
+{
+    const wmi_init zero = {.kind = WMI_INIT_CONST};
+    const int64_t d = x.c, c = model->hinges, w = model->whites, rows = wmi_net_rows(net);
+    wmi_node *column =
+        wmi_net_param(net, "column", 3, (int64_t[]){d, rows, c}, zero, WMI_GROUP_SPLINE);
+    wmi_node *white =
+        wmi_net_param(net, "white", 2, (int64_t[]){rows, w * d}, zero, WMI_GROUP_SPLINE);
+    wmi_graph *g = net->graph;
+    int64_t n;
+
+    if (!g || !s->column)
+        return NULL;
+    n = x.node->shape.dim[0];
+    column = wmi_permute(g, wmi_matmul(g, column, s->in->turn, false, false), (int[]){1, 2, 0});
+    column = wmi_matmul(g, wmi_reshape(g, column, 2, (int64_t[]){rows, c * d}),
+                        wmi_reshape(g, s->column, 2, (int64_t[]){n, c * d}), false, true);
+    white = wmi_matmul(g, white, wmi_reshape(g, s->white, 2, (int64_t[]){n, w * d}), false, true);
+    column = wmi_add(g, column, white);
+    return net->smooth > 0 ? wmi_matmul(g, net->basis, column, false, false) : column;
+}
+
+/* The features of the CondResNet. */
 static wmi_node *term_of_resnet(wmi_net *net, const wmi_model *model, wmi_value x, const sources *s)
 {
     wmi_body body = {.kind = WMI_BODY_RESNET, .resnet = model->resnet};
 
-    if (model->hinges) {
-        x = with_hinges(net, model, x, s, model->resnet.channels);
-        body.resnet.channels *= 1 + model->hinges;
+    if (model->levels) {
+        x = network_reads(net, x, s, model->resnet.channels);
+        body.resnet.channels *= 1 + WMI_MODEL_READS;
     }
     return term_of_body(net, model, &body, x);
 }
@@ -191,12 +226,13 @@ static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_
         return model->diagonal ? wmi_head_energy(net, &squares, with_squares(net, x))
                                : wmi_head_energy(net, &model->quadratic, x);
     case WMI_TERM_ADDITIVE:
-        return wmi_head_additive(net, model->bases, s->in ? s->in->knots : NULL,
-                                 with_filters(net, model, x, s));
+        return model->levels ? additive_levels(net, model, x, s)
+                             : wmi_head_additive(net, model->bases, s->in ? s->in->knots : NULL,
+                                                 with_filters(net, model, x, s));
     case WMI_TERM_MLP:
         return term_of_body(net, model, &(wmi_body){.kind = WMI_BODY_MLP, .mlp = model->mlp},
                             model->squares  ? with_squares(net, x)
-                            : model->hinges ? with_hinges(net, model, x, s, 0)
+                            : model->levels ? network_reads(net, x, s, 0)
                                             : x);
     default:
         return term_of_resnet(net, model, x, s);
@@ -230,6 +266,8 @@ static wmi_node *sum_of_terms(wmi_net *net, const wmi_model *model, const wmi_mo
     ux = (model->terms & ~WMI_TERM_SEPARABLE) ? join(net, u, x) : x;
     if (in && in->filter && model->filters && ux.node)
         shares.filtered = wmi_matmul(net->graph, ux.node, in->filter, false, false);
+    if (ux.node && wmi_model_has_features(model))
+        make_features(net, model, ux, &shares);
     for (int i = 0; i < WMI_TERMS && !net->st; i++) {
         const unsigned which = 1u << i;
         size_t mark;
@@ -255,12 +293,12 @@ wm_status wmi_model_declare(wmi_params *params, const char *prefix, const wmi_mo
     wmi_net net = wmi_net_declare(params, prefix, model->bridges, err);
 
     net.smooth = model->smooth;
-    net.bends = model->bends;
+    net.levels = model->levels;
     (void)sum_of_terms(&net, model, NULL);
     return wmi_net_status(&net, err);
 }
 
-/* The terms of the bridges, or levels, that are asked for. */
+/* The terms of the bridges that are asked for, or of all levels. */
 static wmi_node *build_terms(wmi_graph *g, const char *prefix, const wmi_model *model,
                              const wmi_model_inputs *in)
 {
@@ -269,14 +307,15 @@ static wmi_node *build_terms(wmi_graph *g, const char *prefix, const wmi_model *
 
     net.first = in->first;
     net.smooth = model->smooth;
-    net.bends = model->bends;
-    if (model->smooth && in->basis)
-        net.basis = wmi_slice(g, in->basis, 0, in->first, in->first + count);
-    else if (model->smooth)
+    net.levels = model->levels;
+    net.basis = in->basis;
+    if (model->smooth && !in->basis)
         wmi_net_fail(&net, WM_EINVAL, "model: its levels have no basis");
     if (in->first < 0 || in->first + count > model->bridges)
         wmi_net_fail(&net, WM_EINVAL, "model: %" PRId64 " from %" PRId64 " on of %" PRId64, count,
                      in->first, model->bridges);
+    if (model->levels && (in->layout != WMI_ROWS_SHARED || count < model->bridges))
+        wmi_net_fail(&net, WM_EINVAL, "model: levels are evaluated together, at the same rows");
     return sum_of_terms(&net, model, in);
 }
 
@@ -303,22 +342,15 @@ wmi_node *wmi_model_build(wmi_graph *g, const char *prefix, const wmi_model *mod
 {
     wmi_node *f = build_terms(g, prefix, model, in);
 
-    if (!model->levels)
-        return f;
-    if (in->layout != WMI_ROWS_SHARED || (in->count > 0 && in->first + in->count < model->bridges))
-        return wmi_graph_fail(g, WM_EINVAL,
-                              "model: a bridge is the difference of two levels at the same rows");
-    return wmi_sub(g, f, wmi_levels_next(g, f));
+    return model->levels ? wmi_sub(g, f, wmi_levels_next(g, f)) : f;
 }
 
 wmi_node *wmi_model_parts(wmi_graph *g, const char *prefix, const wmi_model *model,
                           const wmi_model_inputs *in)
 {
-    wmi_model_inputs whole = *in;
+    wmi_node *f = build_terms(g, prefix, model, in);
 
-    if (model->levels)
-        whole.count = 1; /* log p_0 / p_m */
-    return build_terms(g, prefix, model, &whole);
+    return model->levels ? wmi_slice(g, f, 0, 0, 1) : f; /* log p_0 / p_m */
 }
 
 wmi_node *wmi_model_embed(wmi_graph *g, const char *prefix, const wmi_model *model, wmi_node *u)
@@ -386,19 +418,35 @@ void wmi_level_basis(int64_t m, const double *alpha, int64_t smooth, float *basi
     }
 }
 
+/* Whether a term reads x W: of bridges the additive one, of levels all that read features. */
+static bool has_filter(const wmi_model *model)
+{
+    return model->filters &&
+           (model->levels ? wmi_model_has_features(model) : model->terms & WMI_TERM_ADDITIVE);
+}
+
+static bool has_knots(const wmi_model *model)
+{
+    return !model->levels && model->terms & WMI_TERM_ADDITIVE;
+}
+
 void wmi_model_constants(wmi_graph *g, const wmi_model *model, wmi_model_inputs *in)
 {
     const int64_t knots[] = {wmi_model_columns(model), model->bases + 4};
     const int64_t filter[] = {model->dim_u + model->dim, model->filters};
+    const int64_t hinge[] = {model->hinges + model->whites, 5, model->dim};
+    const int64_t turn[] = {model->dim, model->hinges, model->hinges};
 
     if (model->smooth)
         in->basis = wmi_input(g, "basis", 2, (int64_t[]){model->bridges, model->smooth});
-    if (model->hinges && model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET))
-        in->hinge = wmi_input(g, "hinge", 3, (int64_t[]){model->hinges + 1, 4, model->dim});
-    if (!(model->terms & WMI_TERM_ADDITIVE))
-        return;
-    in->knots = wmi_input(g, "knots", 2, knots);
-    if (model->filters)
+    if (wmi_model_has_features(model)) {
+        in->hinge = wmi_input(g, "hinge", 3, hinge);
+        if (model->terms & WMI_TERM_ADDITIVE)
+            in->turn = wmi_input(g, "turn", 3, turn);
+    }
+    if (has_knots(model))
+        in->knots = wmi_input(g, "knots", 2, knots);
+    if (has_filter(model))
         in->filter = wmi_input(g, "filter", 2, filter);
 }
 
@@ -418,17 +466,20 @@ static wm_status fill(wmi_program *p, const char *name, const float *from, int64
 wm_status wmi_model_fill(wmi_program *p, const wmi_model *model, const float *knots,
                          const float *filter, wm_error *err)
 {
+    const int64_t h = model->hinges;
+    const bool features = wmi_model_has_features(model);
     wm_status st;
 
-    if (model->smooth && (st = fill(p, "basis", model->basis, model->bridges * model->smooth, err)))
+    if ((model->smooth &&
+         (st = fill(p, "basis", model->basis, model->bridges * model->smooth, err))) ||
+        (features &&
+         (st = fill(p, "hinge", model->hinge, 5 * (h + model->whites) * model->dim, err))) ||
+        (features && model->terms & WMI_TERM_ADDITIVE &&
+         (st = fill(p, "turn", model->turn, h * h * model->dim, err))) ||
+        (has_knots(model) &&
+         (st = fill(p, "knots", knots, wmi_model_columns(model) * (model->bases + 4), err))))
         return st;
-    if (model->hinges && model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET) &&
-        (st = fill(p, "hinge", model->hinge, 4 * (model->hinges + 1) * model->dim, err)))
-        return st;
-    if (!(model->terms & WMI_TERM_ADDITIVE))
-        return WM_OK;
-    if ((st = fill(p, "knots", knots, wmi_model_columns(model) * (model->bases + 4), err)) ||
-        !model->filters)
-        return st;
-    return fill(p, "filter", filter, (model->dim_u + model->dim) * model->filters, err);
+    return has_filter(model)
+               ? fill(p, "filter", filter, (model->dim_u + model->dim) * model->filters, err)
+               : WM_OK;
 }

@@ -29,8 +29,8 @@ typedef struct wmi_model {
     unsigned terms;   /* WMI_TERM_* */
     bool independent; /* bridges share nothing: a network for each */
     /* The terms are not those of bridges but of levels, f_k = log p_k / p_m, of which bridges are
-     * the differences: log r_k = f_k - f_{k+1}, f_m = 0. A row then needs one level, not all the
-     * bridges from there to the noise. */
+     * the differences: log r_k = f_k - f_{k+1}, f_m = 0. One network serves them all: they part in
+     * linear heads on what it and the additive term make of a row, and are evaluated together. */
     bool levels;
     /* Levels that are one smooth function of the level: basis (bridges, smooth), which is borrowed,
      * has what each is made of (wmi_level_basis); all but their constants. 0: nothing is shared
@@ -44,14 +44,14 @@ typedef struct wmi_model {
     wmi_mlp_opts mlp;
     bool diagonal; /* the quadratic term is w' (x, (x^2 - 1) / sqrt(2)) */
     bool squares;  /* the MLP reads x and (x^2 - 1) / sqrt(2): curvature from the first step on */
-    /* Networks read for each column of x what lies above so many thresholds, and beside it x, or
-     * the last dim filters, where the model has any: x whitened. All of it is bounded, or chains
-     * would run away where the energy is linear. hinge (hinges + 1, 4, dim) is borrowed: rates,
-     * offsets, gains and tops (ops.h), the last for x whitened. For an image each is a channel. 0:
-     * x alone. */
-    int64_t hinges;
-    const float *hinge;
-    bool bends; /* rectifiers of the networks have no kink */
+    /* Features of a model of levels: what lies above so many thresholds of each column of x, and of
+     * x whitened, which are the filters (dim). The additive term is linear in all of them, networks
+     * read x whitened and the first hinges. All of it is bounded, or chains would run away where
+     * the energy is linear. Borrowed: hinge (hinges + whites, 5, dim), rates, offsets, gains, tops
+     * and bases (ops.h), of which the first for x whitened is x whitened itself; and turn (dim,
+     * hinges, hinges), coordinates of a column's hinges in which they are uncorrelated. */
+    int64_t hinges, whites;
+    const float *hinge, *turn;
     wmi_resnet_opts resnet;
     wmi_separable_opts separable;
 } wmi_model;
@@ -64,8 +64,14 @@ void wmi_model_init(wmi_model *model, int64_t bridges, int64_t dim);
 void wmi_model_gaussian(wmi_model *model, int64_t bridges, int64_t dim); /* symmetric, Q_ii > 0 */
 void wmi_model_mnist(wmi_model *model, int64_t bridges); /* CondResNet, semi-definite head */
 
-/* Whitened columns are read from minus this to this; the last of the hinges says so too. */
-#define WMI_MODEL_RANGE 8.0
+/* Hinges of each column that networks of levels read. */
+enum { WMI_MODEL_READS = 2 };
+
+/* Whether the terms of a model of levels read features: all but the quadratic and linear ones. */
+static inline bool wmi_model_has_features(const wmi_model *model)
+{
+    return model->levels && model->terms & (WMI_TERM_ADDITIVE | WMI_TERM_MLP | WMI_TERM_RESNET);
+}
 
 /* How the rows of x stand to the bridges. */
 typedef enum wmi_layout {
@@ -78,7 +84,7 @@ typedef enum wmi_layout {
 
 typedef struct wmi_model_inputs {
     wmi_layout layout;
-    int64_t first, count; /* build these bridges, or levels, alone; count 0: all */
+    int64_t first, count; /* build these bridges alone; count 0: all, as always of levels */
     wmi_node *x; /* (rows, dim); where there is a u but no node for it, (rows, dim_u + dim) */
     /* (rows, dim_u), or NULL: n rows for all bridges, or a divisor of n that are repeated in order,
      * or, in the grouped layout, m * n rows. g(u) is computed once for each row here. All terms but
@@ -88,10 +94,11 @@ typedef struct wmi_model_inputs {
      * would have, by the numbers of the cells of x, which then holds rows in any number. NULL: x is
      * the rows. */
     wmi_node *mix;
-    wmi_node *basis;  /* (count, smooth) of a smooth model */
+    wmi_node *basis;  /* (m, smooth) of a smooth model */
     wmi_node *knots;  /* (wmi_model_columns, bases + 4) for the additive term, or NULL */
     wmi_node *filter; /* W (dim_u + dim, filters) where the model has filters */
-    wmi_node *hinge;  /* (hinges + 1, 4, dim) of a model with hinges */
+    wmi_node *hinge;  /* (hinges + whites, 5, dim) of a model with features */
+    wmi_node *turn;   /* (dim, hinges, hinges), if it has an additive term */
 } wmi_model_inputs;
 
 /* Columns that the additive term reads. */
@@ -103,8 +110,7 @@ static inline int64_t wmi_model_columns(const wmi_model *model)
 /* Adds the parameters to the table. WM_EINVAL, WM_ESHAPE for settings that make no network. */
 WM_MUST_CHECK wm_status wmi_model_declare(wmi_params *params, const char *prefix,
                                           const wmi_model *model, wm_error *err);
-/* log r_k at the rows: (m, n). Failures stay in the graph. Of a model of levels in the shared
- * layout, and to the end: a difference needs both its levels. */
+/* log r_k at the rows: (m, n). Failures stay in the graph. Levels need the shared layout. */
 wmi_node *wmi_model_build(wmi_graph *g, const char *prefix, const wmi_model *model,
                           const wmi_model_inputs *in);
 /* f_k at the rows, (m, n), of a model of levels. */
@@ -123,8 +129,8 @@ wmi_node *wmi_model_pairs(wmi_graph *g, const char *prefix, const wmi_model *mod
 /* B-splines of the log of the signal-to-noise ratio, (1 - alpha^2) / alpha^2, of m levels: basis
  * (m, smooth), whose rows have the sum 1. All alphas are above 0. */
 void wmi_level_basis(int64_t m, const double *alpha, int64_t smooth, float *basis);
-/* Inputs "knots", "filter" and "basis" of a graph, where the model reads them; and their values
- * into its compiled program, in float. WM_EINVAL where one is missing. */
+/* Inputs "knots", "filter", "basis", "hinge" and "turn" of a graph, where the model reads them; and
+ * their values into its compiled program, in float. WM_EINVAL where one is missing. */
 void wmi_model_constants(wmi_graph *g, const wmi_model *model, wmi_model_inputs *in);
 WM_MUST_CHECK wm_status wmi_model_fill(wmi_program *p, const wmi_model *model, const float *knots,
                                        const float *filter, wm_error *err);

@@ -28,6 +28,18 @@ static wmi_node *inner(wmi_graph *g, wmi_node *h, wmi_node *w)
     return y ? wmi_reshape(g, y, 2, y->shape.dim) : NULL;
 }
 
+int64_t wmi_net_rows(const wmi_net *net)
+{
+    return net->smooth > 0 ? net->smooth : net->m;
+}
+
+wmi_node *wmi_head_levels(wmi_net *net, wmi_node *w, wmi_node *x)
+{
+    wmi_node *rows = wmi_matmul(net->graph, w, x, false, true);
+
+    return net->smooth > 0 ? wmi_matmul(net->graph, net->basis, rows, false, false) : rows;
+}
+
 wmi_node *wmi_head_energy(wmi_net *net, const wmi_head_opts *opts, wmi_value h)
 {
     const int64_t m = net->m, d = h.c;
@@ -43,7 +55,13 @@ wmi_node *wmi_head_energy(wmi_net *net, const wmi_head_opts *opts, wmi_value h)
         if (net->graph)
             energy = wmi_quadratic(net->graph, x, a, opts->kind);
     }
-    if (opts->linear) {
+    if (opts->linear && net->levels) {
+        wmi_node *w =
+            wmi_net_param(net, "w", 2, (int64_t[]){wmi_net_rows(net), d}, start, WMI_GROUP_BODY);
+
+        if (net->graph)
+            energy = wmi_energy_add(net, energy, wmi_head_levels(net, w, h.node));
+    } else if (opts->linear) {
         wmi_node *w = wmi_net_table(net, "w", 3, (int64_t[]){m, d, 1}, start, WMI_GROUP_BODY);
 
         if (net->graph)
@@ -100,7 +118,7 @@ void wmi_head_read(wmi_net *net, wmi_value x, double slope)
     const wmi_head_opts linear = {.linear = true, .from_zero = true};
     size_t mark;
 
-    if (!net->bends)
+    if (!net->levels)
         return;
     mark = wmi_net_enter(net, "read");
     x = wmi_layer_leaky_relu(net, x, slope);

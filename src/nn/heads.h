@@ -24,6 +24,10 @@ wmi_head_opts wmi_head_quadratic(wmi_quadratic_kind kind, bool linear);
  * "w" (m, d, 1), zero at the start beside Q_k; Glorot-normal in the linear head, which needs no
  * symmetry to be broken but starts so in the paper's code. */
 wmi_node *wmi_head_energy(wmi_net *net, const wmi_head_opts *opts, wmi_value h);
+/* Of levels: "w" is (wmi_net_rows, d), and one product serves all: w (rows, d), x (n, d) -> (m, n).
+ */
+int64_t wmi_net_rows(const wmi_net *net);
+wmi_node *wmi_head_levels(wmi_net *net, wmi_node *w, wmi_node *x);
 /* u' W_k v: "w" (m, e, f), N(0, 0.005^2) at the start. u and v may be shared. */
 wmi_node *wmi_head_bilinear(wmi_net *net, wmi_value u, wmi_value v);
 wmi_node *wmi_head_bilinear_weights(wmi_net *net, int64_t e, int64_t f); /* its W_k alone */
@@ -35,8 +39,8 @@ wmi_node *wmi_head_additive(wmi_net *net, int64_t bases, wmi_node *knots, wmi_va
 wmi_node *wmi_energy_add(wmi_net *net, wmi_node *a, wmi_node *b);
 /* log r_k = -(E_k + c_k), (m, n): "c" (m), zero at the start, WMI_GROUP_CONSTANT. */
 wmi_node *wmi_log_ratio(wmi_net *net, wmi_node *energy);
-/* In a net that bends: adds w_k' act(x), from zero, to what the energy reads beside the features,
- * so that what is local need not pass through the narrow end of a network. */
+/* In a net of levels: adds w_k' act(x), from zero, to what the energy reads of the network's
+ * layers, so that what is local need not pass through its narrow end. */
 void wmi_head_read(wmi_net *net, wmi_value x, double slope);
 
 #endif

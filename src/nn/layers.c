@@ -132,10 +132,10 @@ wmi_value wmi_layer_conv(wmi_net *net, const char *name, wmi_value x, int window
     wmi_node *w =
         wmi_net_param(net, "w", 4, (int64_t[]){window, window, x.c, width}, glorot, WMI_GROUP_BODY);
 
-    if (net->bends)
+    if (net->levels)
         x = wmi_layer_leaky_relu(net, x, pre_slope);
     if (net->graph)
-        x.node = wmi_conv2d(net->graph, x.node, w, stride, net->bends ? 1 : pre_slope);
+        x.node = wmi_conv2d(net->graph, x.node, w, stride, net->levels ? 1 : pre_slope);
     wmi_net_leave(net, mark);
     x.h = (x.h + stride - 1) / stride;
     x.w = (x.w + stride - 1) / stride;
@@ -150,24 +150,27 @@ wmi_value wmi_layer_scale_shift(wmi_net *net, const char *name, wmi_value x,
     const wmi_init one =
         image ? (wmi_init){WMI_INIT_NORMAL, 1, 0.02} : (wmi_init){WMI_INIT_CONST, 1, 0};
     const wmi_init zero = {.kind = WMI_INIT_CONST};
-    const int64_t per_unit[] = {net->m, x.h, x.w, x.c}, per_last[] = {net->m, x.c};
-    const int64_t *dim = image && !fused.per_channel ? per_unit : per_last;
+    const int64_t m = net->levels ? 1 : net->m;
+    const int64_t per_unit[] = {m, x.h, x.w, x.c}, per_last[] = {m, x.c};
+    const int64_t *dim = image && !fused.per_channel && !net->levels ? per_unit : per_last;
     const int rank = dim == per_unit ? 4 : 2;
     const size_t mark = wmi_net_enter(net, "%s", name);
-    wmi_node *scale = wmi_net_table(net, "scale", rank, dim, one, WMI_GROUP_BODY);
-    wmi_node *shift = wmi_net_table(net, "shift", rank, dim, zero, WMI_GROUP_BODY);
+    wmi_node *(*row)(wmi_net *, const char *, int, const int64_t *, wmi_init, wmi_param_group) =
+        net->levels ? wmi_net_param : wmi_net_table;
+    wmi_node *scale = row(net, "scale", rank, dim, one, WMI_GROUP_BODY);
+    wmi_node *shift = row(net, "shift", rank, dim, zero, WMI_GROUP_BODY);
 
     if (net->graph) {
-        const double slope = net->bends ? 1 : fused.slope;
-        const wmi_scale_shift_attr attr = {slope, fused.pool, x.shared};
+        const double slope = net->levels ? 1 : fused.slope;
+        const wmi_scale_shift_attr attr = {slope, fused.pool, x.shared && !net->levels};
 
         x.node = wmi_scale_shift(net->graph, x.node, scale, shift, residual ? residual->node : NULL,
                                  attr);
-        if (net->bends)
+        if (net->levels)
             x = wmi_layer_leaky_relu(net, x, fused.slope);
     }
     wmi_net_leave(net, mark);
-    x.shared = false;
+    x.shared = net->levels;
     if (fused.pool == 2) {
         x.h = (x.h + 1) / 2;
         x.w = (x.w + 1) / 2;
@@ -184,8 +187,8 @@ wmi_value wmi_layer_conditional(wmi_net *net, const char *name, wmi_value x, int
     wmi_node *w, *b, *scale, *shift;
     size_t mark;
 
-    /* One product for all bridges: where they share their rows, or have few of their own. */
-    if (net->graph && (x.shared || net->bends)) {
+    /* One product for all bridges where they share their rows. */
+    if (net->graph && x.shared) {
         x = wmi_layer_dense(net, name, wmi_layer_leaky_relu(net, x, pre_slope), width, init);
         return wmi_layer_scale_shift(net, name, x, residual, (wmi_fused){slope, 1, false});
     }
@@ -207,8 +210,8 @@ wmi_value wmi_layer_conditional(wmi_net *net, const char *name, wmi_value x, int
 wmi_value wmi_layer_leaky_relu(wmi_net *net, wmi_value x, double slope)
 {
     if (net->graph)
-        x.node = net->bends ? wmi_bent_relu(net->graph, x.node, slope)
-                            : wmi_leaky_relu(net->graph, x.node, slope);
+        x.node = net->levels ? wmi_bent_relu(net->graph, x.node, slope)
+                             : wmi_leaky_relu(net->graph, x.node, slope);
     return x;
 }
 

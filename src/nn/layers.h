@@ -18,13 +18,13 @@ typedef struct wmi_net {
     wmi_graph *graph;   /* building: the graph; else NULL */
     int64_t m;          /* bridges: each has scales, shifts and heads of its own */
     int64_t first;      /* building: the first of them, where tables have more */
+    /* Of levels: one network serves all of them at the same rows, and they part in the heads, which
+     * read every layer; as gradients are fitted, rectifiers have no kink. */
+    bool levels;
+    wmi_node *read; /* (m, n), what has been read so far, or NULL */
     /* Of levels that change smoothly: tables have so many rows instead of one a level, and basis
      * (m, smooth), where building, says what of them a level is made of. 0: a row for each. */
     int64_t smooth;
-    /* For networks whose gradients are fitted: rectifiers have no kink, and the energy reads every
-     * layer; read is what has been read so far, (m, n) or NULL. */
-    bool bends;
-    wmi_node *read;
     wmi_node *basis;
     wm_error *err; /* while declaring */
     wm_status st;
@@ -77,11 +77,12 @@ typedef struct wmi_fused {
 } wmi_fused;
 /* The paper's ScaleShift_k(x) = s_k * x + b_k [+ residual]: "name/scale", "name/shift", (m, h, w,
  * c), (m, c) for vectors and per channel. Scales start as N(1, 0.02^2) on images and 1 on vectors,
- * shifts as 0. Rows that were shared come out grouped: this is where the bridges part. */
+ * shifts as 0. Rows that were shared come out grouped: this is where the bridges part. In a net of
+ * levels they stay shared: one pair for each channel serves all. */
 wmi_value wmi_layer_scale_shift(wmi_net *net, const char *name, wmi_value x,
                                 const wmi_value *residual, wmi_fused fused);
 
-/* LeakyReLU, or bent_relu() in a net that bends. */
+/* LeakyReLU, or bent_relu() in a net of levels. */
 wmi_value wmi_layer_leaky_relu(wmi_net *net, wmi_value x, double slope);
 wmi_value wmi_layer_dropout(wmi_net *net, wmi_value x, double rate);
 wmi_value wmi_layer_max_pool(wmi_net *net, wmi_value x); /* 2x2, odd sizes round up */

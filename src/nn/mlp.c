@@ -2,7 +2,7 @@
  *   residual:  cond -> [act -> cond -> act -> dropout -> cond, + shortcut] x blocks -> act -> cond
  *   plain:     [cond -> act -> dropout] x blocks -> cond
  * The layers of a block start by variance scaling, 2.0 (He) and 0.1, the others Glorot-uniform. The
- * features leave without an activation. */
+ * features leave without an activation. That of levels is plain, and knows of no k. */
 #include "nn/mlp.h"
 
 #include <inttypes.h>
@@ -31,16 +31,42 @@ static bool sane(wmi_net *net, const wmi_mlp_opts *o)
     return !net->st;
 }
 
+/* Of levels: columns of about unit variance -> [dense -> act] x blocks, every layer of which is
+ * read, about its mean. */
+static wmi_value of_levels(wmi_net *net, const wmi_mlp_opts *o, wmi_value x)
+{
+    const wmi_init lecun = {.kind = WMI_INIT_HE, .a = 1.0}, spread = {WMI_INIT_NORMAL, 0, 0.3};
+    const double mean = 0.65;
+
+    for (int i = 0; i < o->blocks; i++) {
+        const size_t mark = wmi_net_enter(net, "block%d", i + 1);
+        wmi_node *w, *b;
+
+        w = wmi_net_param(net, "w", 2, (int64_t[]){x.c, o->width}, lecun, WMI_GROUP_BODY);
+        b = wmi_net_param(net, "b", 1, &o->width, spread, WMI_GROUP_BODY);
+        x.c = o->width;
+        if (net->graph) {
+            x.node =
+                wmi_dense_layer(net->graph, x.node, w, b, NULL, NULL, NULL, (wmi_dense_attr){1, 1});
+            x.node = wmi_affine(net->graph, wmi_bent_relu(net->graph, x.node, 0), 1, -mean);
+        }
+        if (i + 1 < o->blocks)
+            wmi_head_read(net, x, 1);
+        wmi_net_leave(net, mark);
+    }
+    return x;
+}
+
 wmi_value wmi_mlp(wmi_net *net, const wmi_mlp_opts *o, wmi_value x)
 {
     const wmi_init glorot = {.kind = WMI_INIT_GLOROT};
 
     if (!sane(net, o))
         return x;
+    if (net->levels)
+        return of_levels(net, o, x);
     if (o->residual)
         x = wmi_layer_conditional(net, "first", x, o->width, glorot, NULL, 1, 1);
-    if (o->residual)
-        wmi_head_read(net, x, o->slope);
     for (int i = 0; i < o->blocks; i++) {
         const size_t mark = wmi_net_enter(net, "block%d", i + 1);
 
@@ -50,7 +76,6 @@ wmi_value wmi_mlp(wmi_net *net, const wmi_mlp_opts *o, wmi_value x)
             x = wmi_layer_dropout(
                 net, wmi_layer_conditional(net, "dense", x, o->width, glorot, NULL, 1, o->slope),
                 o->dropout);
-        wmi_head_read(net, x, o->residual ? o->slope : 1);
         wmi_net_leave(net, mark);
     }
     return wmi_layer_conditional(net, "last", x, o->out, glorot, NULL, o->residual ? o->slope : 1,

@@ -292,7 +292,7 @@ wm_status wmi_ratio_fit_adam(wm_ratio *r, const wmi_ratio_rows *rows, const wm_r
         (frozen_terms(r) && (st = start_from_form(r, rows, opts, start, err))))
         goto done;
     t.start = frozen_terms(r) ? start : NULL;
-    t.frozen = frozen_terms(r);
+    t.tune.frozen = frozen_terms(r);
     t.knots = r->knots;
     if ((st = wmi_train(&r->net, r->params, chain, &source, &t, theta, r->bridges, &result, err)))
         goto done;

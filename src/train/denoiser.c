@@ -25,9 +25,9 @@ enum { OMP_MIN = 1 << 16 }; /* numbers below which threads cost more than they b
 
 wm_status wmi_denoise_levels(const wm_chain *chain, wmi_denoise_level *level, wm_error *err)
 {
-    /* p_k changes over lengths of alpha_k: a tenth of it leaves 1 % of curvature, and is large
-     * enough for floats. */
-    const double reach = 0.1;
+    /* p_k changes over lengths of alpha_k: a fiftieth of it leaves 0.04 % of curvature in a column,
+     * a tenth of a nat or so in the softmax, and is large enough for floats. */
+    const double reach = 0.02;
     const int64_t m = wm_chain_bridges(chain);
 
     if (wm_chain_blocks(chain) > 0 || !(chain->alpha[0] > 0))
@@ -56,26 +56,23 @@ wm_status wmi_denoise_levels(const wm_chain *chain, wmi_denoise_level *level, wm
 wmi_node *wmi_denoise_build(wmi_graph *g, const wmi_model *model, wmi_model_inputs in,
                             const wmi_denoise_shape *s, double classify, wmi_node **scores)
 {
-    const int64_t x[] = {s->levels * wmi_denoise_block(s), s->dim},
-                  slope[] = {s->levels, 2 * s->rows}, one = 1, n = 2 * s->rows, p = s->pairs;
-    wmi_node *f, *before, *own, *behind, *sum;
+    const int64_t m = s->levels, n = m * s->rows, all = n + s->rows;
+    const int64_t x[] = {wmi_denoise_rows(s), s->dim}, slope[] = {m, 2 * n}, one = 1;
+    wmi_node *f, *sides, *own, *sum;
 
-    in.layout = WMI_ROWS_GROUPED;
+    in.layout = WMI_ROWS_SHARED;
     in.x = wmi_input(g, "x", 2, x);
     f = wmi_model_levels(g, "", model, &in);
-    before = wmi_slice(g, f, 1, n, n + p);
-    own = wmi_slice(g, f, 1, n + p, n + 2 * p);
-    behind = wmi_slice(g, f, 1, n + 2 * p, n + 3 * p);
-    *scores = wmi_concat(g, 2,
-                         (wmi_node *[]){wmi_sub(g, own, wmi_levels_next(g, before)),
-                                        wmi_sub(g, behind, wmi_levels_next(g, own))},
-                         1);
-    sum = wmi_sum(g, wmi_mul(g, wmi_slice(g, f, 1, 0, n), wmi_input(g, "slope", 2, slope)),
-                  WMI_ALL_AXES);
+    sides = wmi_slice(g, f, 1, 0, 2 * n);
+    own = wmi_affine(g, wmi_add(g, wmi_slice(g, f, 1, 0, n), wmi_slice(g, f, 1, n, 2 * n)), 0.5, 0);
+    own = wmi_concat(g, 2, (wmi_node *[]){own, wmi_slice(g, f, 1, 2 * n, 2 * n + s->rows)}, 1);
+    *scores = wmi_sub(g, own, wmi_levels_next(g, own));
+    sum = wmi_sum(g, wmi_mul(g, sides, wmi_input(g, "slope", 2, slope)), WMI_ALL_AXES);
     sum = wmi_add(g, sum, wmi_sum(g, wmi_input(g, "rest", 1, &one), WMI_ALL_AXES));
-    return wmi_add(g, sum,
-                   wmi_affine(g, wmi_loss_bridges(g, WMI_LOGISTIC, *scores, NULL, p, NULL),
-                              classify * (double)s->levels, 0));
+    return wmi_add(
+        g, sum,
+        wmi_affine(g, wmi_multinomial_loss(g, *scores, wmi_input(g, "label", 1, &all), NULL),
+                   classify, 0));
 }
 
 /* ---- rows ---- */
@@ -88,24 +85,25 @@ struct wmi_denoiser {
     wmi_program *program;
     wmi_node *rows;
     float *x_in;
-    /* Rows of all levels, then pairs of the noise. */
+    /* Rows of all levels, then of the noise. */
     float *z0, *e;         /* (all, dim) ends */
     float *z, *x;          /* (all, dim) waymarks, and as the bridges see them */
-    float *sides, *mapped; /* (levels, 2, rows, dim) plus and minus, and as the bridges see them */
+    float *sides, *mapped; /* (2, levels, rows, dim) plus and minus, and as the bridges see them */
     float *g;              /* (levels, rows, dim) gradients for z */
     double *loss, *known;  /* (levels) */
 };
 
 static int64_t all_rows(const wmi_denoise_shape *s)
 {
-    return s->levels * s->rows + s->pairs;
+    return (s->levels + 1) * s->rows;
 }
 
 static wm_status open_program(wmi_denoiser *d, const wmi_model *model, const wmi_params *params,
                               float *theta, const float *knots, const float *filter, wm_error *err)
 {
-    const int64_t x[] = {d->shape.levels * d->shape.rows, d->shape.dim};
-    wmi_model_inputs in = {.layout = WMI_ROWS_GROUPED};
+    const int64_t m = d->shape.levels, n = d->shape.rows;
+    const int64_t x[] = {m * n, d->shape.dim}, own[] = {m, m * n};
+    wmi_model_inputs in = {.layout = WMI_ROWS_SHARED};
     wmi_node *f;
     void *at;
     wm_status st;
@@ -114,7 +112,9 @@ static wm_status open_program(wmi_denoiser *d, const wmi_model *model, const wmi
         return st;
     in.x = d->rows = wmi_input(d->graph, "x", 2, x);
     wmi_model_constants(d->graph, model, &in);
-    f = wmi_sum(d->graph, wmi_model_levels(d->graph, "", model, &in), WMI_ALL_AXES);
+    f = wmi_mul(d->graph, wmi_model_levels(d->graph, "", model, &in),
+                wmi_input(d->graph, "own", 2, own));
+    f = wmi_sum(d->graph, f, WMI_ALL_AXES);
     if ((st = wmi_compile(
              &d->program, d->graph,
              &(wmi_compile_opts){.loss = f, .grad_inputs = &d->rows, .n_grad_inputs = 1}, err)))
@@ -124,6 +124,11 @@ static wm_status open_program(wmi_denoiser *d, const wmi_model *model, const wmi
         (st = wmi_program_input(d->program, "x", &at, err)))
         return st;
     d->x_in = at;
+    if ((st = wmi_program_input(d->program, "own", &at, err)))
+        return st;
+    for (int64_t k = 0; k < m; k++)
+        for (int64_t i = 0; i < m * n; i++)
+            ((float *)at)[k * m * n + i] = i / n == k;
     return WM_OK;
 }
 
@@ -142,7 +147,7 @@ wm_status wmi_denoiser_new(wmi_denoiser **out, const wmi_model *model, const wmi
     if ((st = wmi_alloc(&d, 1, sizeof *d, "denoiser", err)))
         return st;
     d->source = source;
-    d->shape = (wmi_denoise_shape){m, rows, (rows + 7) / 8, dim};
+    d->shape = (wmi_denoise_shape){m, rows, dim};
     all = all_rows(&d->shape) * dim;
     own = m * rows * dim;
     if ((st = wmi_alloc(&d->level, m, sizeof *d->level, "levels", err)) ||
@@ -211,13 +216,13 @@ static wm_status find_gradients(wmi_denoiser *d, wm_error *err)
 {
     const wmi_denoise_shape *s = &d->shape;
     const wmi_source *source = d->source;
-    const int64_t each = s->rows * s->dim, own = s->levels * each, rest = s->pairs * s->dim;
+    const int64_t each = s->rows * s->dim, own = s->levels * each;
     wm_status st;
 
     for (int64_t k = 0; k < s->levels; k++)
         wm_waymark_linear_f32(d->level[k].alpha, each, d->z0 + k * each, d->e + k * each,
                               d->z + k * each);
-    memcpy(d->z + own, d->e + own, (size_t)rest * sizeof *d->z);
+    memcpy(d->z + own, d->e + own, (size_t)each * sizeof *d->z);
     if ((st = map_rows(d, all_rows(s), d->z, d->x, err)))
         return st;
     memcpy(d->x_in, d->x, (size_t)own * sizeof *d->x);
@@ -236,36 +241,29 @@ static wm_status find_gradients(wmi_denoiser *d, wm_error *err)
 static wm_status fill(wmi_denoiser *d, const wmi_denoise_inputs *to, wm_error *err)
 {
     const wmi_denoise_shape *s = &d->shape;
-    const int64_t n = s->rows, each = n * s->dim, pairs = s->pairs * s->dim,
-                  block = wmi_denoise_block(s) * s->dim;
+    const int64_t m = s->levels, n = s->rows, each = n * s->dim, own = m * each;
     double rest = 0;
     wm_status st = find_gradients(d, err);
 
     if (st)
         return st;
-#pragma omp parallel for schedule(static) if (s->levels * each >= OMP_MIN)
-    for (int64_t k = 0; k < s->levels; k++) {
-        float *sides = d->sides + 2 * k * each, *slope = to->slope + 2 * k * n;
+#pragma omp parallel for schedule(static) if (own >= OMP_MIN)
+    for (int64_t k = 0; k < m; k++) {
+        float *plus = d->sides + k * each, *slope = to->slope + 2 * k * m * n;
 
+        memset(slope, 0, (size_t)(2 * m * n) * sizeof *slope);
         d->loss[k] =
             wmi_denoise_rows_f32(&d->level[k], n, s->dim, d->z0 + k * each, d->e + k * each,
-                                 d->g + k * each, sides, sides + each, slope, &d->known[k]);
-        for (int64_t i = 0; i < n; i++)
-            slope[n + i] = -slope[i];
+                                 d->g + k * each, plus, plus + own, slope + k * n, &d->known[k]);
+        for (int64_t i = k * n; i < (k + 1) * n; i++)
+            slope[m * n + i] = -slope[i];
     }
-    if ((st = map_rows(d, 2 * s->levels * n, d->sides, d->mapped, err)))
+    if ((st = map_rows(d, 2 * m * n, d->sides, d->mapped, err)))
         return st;
-    for (int64_t k = 0; k < s->levels; k++) {
-        float *x = to->x + k * block;
-
+    memcpy(to->x, d->mapped, (size_t)(2 * own) * sizeof *to->x);
+    memcpy(to->x + 2 * own, d->x + own, (size_t)each * sizeof *to->x);
+    for (int64_t k = 0; k < m; k++)
         rest += d->loss[k] - d->known[k];
-        memcpy(x, d->mapped + 2 * k * each, (size_t)(2 * each) * sizeof *x);
-        for (int64_t other = -1; other <= 1; other++) { /* before the first there is none */
-            const int64_t at = k + other < 0 ? 0 : k + other;
-
-            memcpy(x + 2 * each + (1 + other) * pairs, d->x + at * each, (size_t)pairs * sizeof *x);
-        }
-    }
     *to->rest = (float)rest;
     return WM_OK;
 }

@@ -6,34 +6,36 @@
  * residual is t = s^2 e - a s z_0 + a grad f_k(z_k), and half of its mean square, less what it is
  * at f = 0, integrated over the log of the signal-to-noise ratio s^2 / a^2 is minus the
  * Kullback-Leibler divergence of p_0 from the noise, if f is right. That integral, as a sum over
- * levels, is the loss. The gradients know nothing of the constants of the levels: a logistic loss
- * of neighbouring levels, with a small weight, fixes them.
+ * levels, is the loss. The gradients know nothing of how far f rises from one mode to the next, nor
+ * of its constants: one softmax over all levels and the noise, of which a row must find its own,
+ * with a small weight, fixes them.
  *
  * No second derivatives. With v = d loss / d grad f the gradient for the parameters is that of
  * v . grad f(z), which is (f(z + h u) - f(z - h u)) |v| / (2 h |u|), u along v, up to h^2: so a
- * step is one gradient for the rows, and one for the parameters at two rows for each. That
- * surrogate is what is compiled; it is given the loss's value too. */
+ * step is one gradient for the rows, and one for the parameters at two rows for each, whose mean is
+ * f(z) for the softmax, up to h^2 too. That surrogate is what is compiled; it is given the loss's
+ * value too. All levels are evaluated at every row: they share their network. */
 #ifndef WMI_TRAIN_DENOISER_H
 #define WMI_TRAIN_DENOISER_H
 
 #include "nn/bridge_model.h"
 #include "train/batcher.h"
 
-/* Rows of a step: of each level, and of these, how many meet the neighbouring levels. */
+/* Rows of a step: of each level and of the noise. */
 typedef struct wmi_denoise_shape {
-    int64_t levels, rows, pairs, dim;
+    int64_t levels, rows, dim;
 } wmi_denoise_shape;
 
-/* Rows that the network sees at one level: z + h u, z - h u, then the pairs of the level before,
- * its own and those of the level behind. */
-static inline int64_t wmi_denoise_block(const wmi_denoise_shape *s)
+/* Rows that the network sees: z + h u of all levels, z - h u of all, and those of the noise. */
+static inline int64_t wmi_denoise_rows(const wmi_denoise_shape *s)
 {
-    return 2 * s->rows + 3 * s->pairs;
+    return (2 * s->levels + 1) * s->rows;
 }
 
-/* The surrogate on inputs "x" (levels, block, dim), "slope" (levels, 2 rows) and "rest" (1); scores
- * (levels, 2 pairs) are the bridges at their numerator's and denominator's rows. in: the model's
- * constants. classify: weight of the sum of the bridges' logistic losses. */
+/* The surrogate on inputs "x" (wmi_denoise_rows, dim), "slope" (levels, 2 levels rows), which is
+ * not 0 at rows of the level only, "rest" (1) and "label" (levels + 1, rows), the level of each
+ * row; scores (levels, (levels + 1) rows) are all bridges at the rows of all levels and the noise.
+ * in: the model's constants. classify: weight of the softmax, a mean over rows. */
 wmi_node *wmi_denoise_build(wmi_graph *g, const wmi_model *model, wmi_model_inputs in,
                             const wmi_denoise_shape *shape, double classify, wmi_node **scores);
 
@@ -61,7 +63,7 @@ double wmi_denoise_rows_f32(const wmi_denoise_level *level, int64_t rows, int64_
 /* What fills the surrogate's inputs: it asks the model for its gradients. */
 typedef struct wmi_denoiser wmi_denoiser;
 
-/* Inputs of the compiled surrogate. */
+/* Inputs of the compiled surrogate but for the labels, which stay. */
 typedef struct wmi_denoise_inputs {
     float *x, *slope, *rest;
 } wmi_denoise_inputs;

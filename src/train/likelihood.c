@@ -129,7 +129,8 @@ static wm_status open_fit(fit *f, const wmi_noise_opts *noise, const char *prefi
     if (snprintf(f->frozen, sizeof f->frozen, "%s%sfixed/", prefix, *prefix ? "/" : "") >=
         FROZEN_BYTES)
         return wmi_fail(err, WM_EINVAL, "noise under '%.40s...': the name is too long", prefix);
-    if ((st = wmi_train_state_open(&f->state, params, 1, &f->opts->adam, 1, f->frozen, err)) ||
+    if ((st = wmi_train_state_open(&f->state, params, 1, &f->opts->adam,
+                                   &(wmi_train_tune){.splines = 1, .frozen = f->frozen}, err)) ||
         (st = wmi_alloc(&f->grad, f->state.n, sizeof *f->grad, "gradient", err)) ||
         (st = wmi_alloc(&f->order, f->source->n_train, sizeof *f->order, "order of rows", err)) ||
         (st = wmi_graph_new(&f->graph, WMI_F32, params, err)))

@@ -8,7 +8,7 @@
 
 /* Runs of entries with one learning rate, in order, gaps included: what Adam wants. */
 static wm_status make_adam(wmi_train_state *s, const wmi_params *params, const wm_adam_opts *adam,
-                           double splines, const char *frozen_name, wm_error *err)
+                           const wmi_train_tune *tune, wm_error *err)
 {
     const int64_t entries = wmi_params_entries(params);
     wmi_adam_group *groups = NULL;
@@ -23,10 +23,10 @@ static wm_status make_adam(wmi_train_state *s, const wmi_params *params, const w
         const int64_t end =
             i + 1 < entries ? wmi_params_entry(params, i + 1)->offset : wmi_params_count(params);
         const bool constant = e->group == WMI_GROUP_CONSTANT,
-                   frozen = wmi_param_is_under(e->name, frozen_name);
+                   frozen = wmi_param_is_under(e->name, tune->frozen);
         const double mult = frozen                         ? 0
                             : constant                     ? adam->lr_constants
-                            : e->group == WMI_GROUP_SPLINE ? splines
+                            : e->group == WMI_GROUP_SPLINE ? tune->splines
                                                            : 1;
         const double decay = frozen || constant ? 0 : adam->weight_decay;
 
@@ -37,6 +37,8 @@ static wm_status make_adam(wmi_train_state *s, const wmi_params *params, const w
     }
     wmi_adam_opts_init(&opts);
     opts.clip = adam->clip;
+    if (tune->beta2 > 0)
+        opts.beta2 = tune->beta2;
     st = wmi_adam_new(&s->adam, s->n, 32, groups, n, &opts, err);
     wmi_free(groups);
     return st;
@@ -52,8 +54,7 @@ static int64_t steps_per_average(double decay)
 }
 
 wm_status wmi_train_state_open(wmi_train_state *s, const wmi_params *params, int64_t n_bridges,
-                               const wm_adam_opts *adam, double splines, const char *frozen,
-                               wm_error *err)
+                               const wm_adam_opts *adam, const wmi_train_tune *tune, wm_error *err)
 {
     wm_status st;
 
@@ -63,7 +64,7 @@ wm_status wmi_train_state_open(wmi_train_state *s, const wmi_params *params, int
         (st = wmi_alloc(&s->best, s->n, sizeof *s->best, "best parameters", err)) ||
         (st = wmi_alloc(&s->best_eval, 3 * n_bridges, sizeof *s->best_eval, "evaluation", err)) ||
         (st = wmi_alloc(&s->saturated, n_bridges, sizeof *s->saturated, "evaluation", err)) ||
-        (st = make_adam(s, params, adam, splines, frozen, err)))
+        (st = make_adam(s, params, adam, tune, err)))
         return st;
     if (adam->average > 0)
         st = wmi_average_new(&s->average, s->n,

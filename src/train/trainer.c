@@ -20,8 +20,8 @@ void wmi_train_opts_init(wmi_train_opts *opts)
         .stage = WM_STAGE_BRIDGES,
         .max_valid_batches = 500,
         .saturated = 0.02,
-        .classify = 0.25,
-        .splines = 1,
+        .classify = 3,
+        .tune = {.splines = 1},
         .adam = {.iterations = 10000,
                  .batch = 512,
                  .lr = 1e-4,
@@ -63,16 +63,16 @@ static void add_batch(wmi_trainer *t)
     const int64_t n = t->scores->shape.dim[1], negatives = t->mixer ? t->opts.cell_negatives : 1;
 
     for (int64_t k = 0; k < t->m; k++) {
-        const float *num = s + k * n + (wmi_is_multinomial(t) ? k * t->judged : 0);
-        const float *den = num + t->judged;
+        const float *num = s + k * n + (wmi_is_softmax(t) ? k * t->rows : 0);
+        const float *den = num + t->rows;
         double loss = 0, accuracy = 0; /* of the denominator */
 
-        for (int64_t i = 0; i < t->judged; i++) {
+        for (int64_t i = 0; i < t->rows; i++) {
             t->eval[k].loss += wmi_log1pexp(-(double)num[i]);
             t->eval[k].accuracy += (num[i] > 0) + 0.5 * (num[i] == 0);
             t->eval[k].mean_log_ratio += (double)num[i];
         }
-        for (int64_t i = 0; i < negatives * t->judged; i++) {
+        for (int64_t i = 0; i < negatives * t->rows; i++) {
             loss += wmi_log1pexp((double)den[i]);
             accuracy += (den[i] < 0) + 0.5 * (den[i] == 0);
         }
@@ -111,7 +111,7 @@ static wm_status evaluate(wmi_trainer *t, double *loss, wm_error *err)
             add_batch(t);
     }
     for (int64_t k = 0; k < t->m; k++) {
-        const double rows = (double)(batches * t->judged);
+        const double rows = (double)(batches * t->rows);
 
         t->eval[k].loss /= rows;
         t->eval[k].accuracy /= 2 * rows;

@@ -11,6 +11,7 @@
 #include "nn/bridge_model.h"
 #include "nn/loss.h"
 #include "train/batcher.h"
+#include "train/train_state.h"
 #include "waymark/fit.h"
 
 typedef enum wmi_train_stop {
@@ -38,11 +39,10 @@ typedef struct wmi_train_opts {
     wm_stage stage; /* that the control's callbacks are told */
     int64_t max_valid_batches; /* validation is cut there; 0: no limit */
     const float *start; /* (wmi_params_count) parameters to start from; NULL: drawn from the seed */
-    const char *frozen; /* parameters whose name begins so keep their start values; NULL: none */
-    double classify;    /* denoise: weight of a bridge's logistic loss, in nats: 0.25 */
-    double splines;     /* rate of the splines of additive terms, times that of the rest: 1 */
-    double saturated;   /* a validation loss below it, twice running, ends the run; 0: never */
-    const float *knots; /* (wmi_model_columns, bases + 4) for an additive term, or NULL */
+    double classify;    /* denoise: weight of a row's softmax, in nats: 3 */
+    wmi_train_tune tune; /* splines 1: as the rest */
+    double saturated;    /* a validation loss below it, twice running, ends the run; 0: never */
+    const float *knots;  /* (wmi_model_columns, bases + 4) for an additive term, or NULL */
     const float *filter; /* (dim, filters) where the model has filters */
 } wmi_train_opts;
 

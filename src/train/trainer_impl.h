@@ -32,7 +32,6 @@ typedef struct wmi_trainer {
     wmi_cell_mixer *mixer;  /* or NULL: rows are waymarks */
     wmi_denoiser *denoiser; /* of that objective, in place of the batcher; else NULL */
     wmi_denoise_inputs denoised;
-    int64_t judged; /* rows of a bridge's numerator among the scores */
     wmi_graph *graph;
     wmi_program *program;
     wmi_node *scores, *loss;
@@ -50,6 +49,12 @@ typedef struct wmi_trainer {
 static inline bool wmi_is_multinomial(const wmi_trainer *t)
 {
     return t->opts.objective == WMI_MULTINOMIAL;
+}
+
+/* Scores are those of all bridges at the rows of all waymarks, with labels. */
+static inline bool wmi_is_softmax(const wmi_trainer *t)
+{
+    return wmi_is_multinomial(t) || t->opts.objective == WMI_DENOISE;
 }
 
 static inline bool wmi_is_infonce(const wmi_trainer *t)

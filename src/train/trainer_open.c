@@ -16,7 +16,7 @@ static int64_t step_rows(const wmi_trainer *t)
     if (t->mixer)
         return 2 * t->rows;
     if (t->denoiser)
-        return t->m * wmi_denoise_block(wmi_denoiser_shape(t->denoiser));
+        return wmi_denoise_rows(wmi_denoiser_shape(t->denoiser));
     return t->rows * (wmi_is_infonce(t) ? 1 : wmi_is_multinomial(t) ? t->m + 1 : 2 * t->m);
 }
 
@@ -133,7 +133,7 @@ static wm_status fill_constant_inputs(wmi_trainer *t, const wmi_model *model, wm
     }
     if ((st = wmi_model_fill(t->program, model, t->opts.knots, t->opts.filter, err)))
         return st;
-    if (wmi_is_multinomial(t)) {
+    if (wmi_is_softmax(t)) {
         if ((st = wmi_program_input(t->program, "label", &at, err)))
             return st;
         for (int64_t i = 0; i < (t->m + 1) * t->rows; i++)
@@ -207,10 +207,12 @@ static wm_status describe(wmi_trainer *t, const wmi_params *params, wm_error *er
         h = wmi_hash(h, o->start, (size_t)t->state.n * sizeof *o->start);
     if (t->denoiser)
         h = wmi_hash(h, &o->classify, sizeof o->classify);
-    if (o->splines != 1)
-        h = wmi_hash(h, &o->splines, sizeof o->splines);
-    if (o->frozen)
-        h = wmi_hash(h, o->frozen, strlen(o->frozen));
+    if (o->tune.splines != 1)
+        h = wmi_hash(h, &o->tune.splines, sizeof o->tune.splines);
+    if (o->tune.beta2 > 0)
+        h = wmi_hash(h, &o->tune.beta2, sizeof o->tune.beta2);
+    if (o->tune.frozen)
+        h = wmi_hash(h, o->tune.frozen, strlen(o->tune.frozen));
     snprintf(t->settings, 512,
              "objective=%s form=%d batch=%" PRId64 " iterations=%" PRId64 " eval_every=%" PRId64
              " lr=%.17g constants=%.17g schedule=%d warmup=%" PRId64
@@ -279,7 +281,6 @@ static wm_status open_rows(wmi_trainer *t, const wmi_model *model, const wmi_par
     const wmi_train_opts *o = &t->opts;
     wm_status st;
 
-    t->judged = t->rows;
     /* Always there, for it refuses batches that are too small. */
     if ((st = wmi_batcher_new(&t->batcher, t->chain, t->source, t->rows, o->form, err)))
         return st;
@@ -287,7 +288,6 @@ static wm_status open_rows(wmi_trainer *t, const wmi_model *model, const wmi_par
         if ((st = wmi_denoiser_new(&t->denoiser, model, params, t->chain, t->source, t->rows,
                                    t->state.theta, o->knots, o->filter, err)))
             return st;
-        t->judged = wmi_denoiser_shape(t->denoiser)->pairs;
     }
     if (o->random_order && (st = wmi_batcher_random_order(t->batcher, o->control.seed, err)))
         return st;
@@ -305,8 +305,7 @@ wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model, const wmi_par
     t->apart = t->opts.objective == WMI_LOGISTIC &&
                !(model->terms & (WMI_TERM_MLP | WMI_TERM_RESNET | WMI_TERM_SEPARABLE));
     if ((st = check_opts(t, model, err)) ||
-        (st = wmi_train_state_open(s, params, t->m, &t->opts.adam, t->opts.splines, t->opts.frozen,
-                                   err)) ||
+        (st = wmi_train_state_open(s, params, t->m, &t->opts.adam, &t->opts.tune, err)) ||
         (st = open_rows(t, model, params, err)) ||
         (st = wmi_graph_new(&t->graph, WMI_F32, params, err)))
         return st;
@@ -316,7 +315,7 @@ wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model, const wmi_par
                                               .n_outputs = 1,
                                               .loss = t->loss,
                                               .param_grads = true,
-                                              .frozen = t->opts.frozen},
+                                              .frozen = t->opts.tune.frozen},
                           err)) ||
         (st = wmi_alloc(&t->grad, s->n, sizeof *t->grad, "gradient", err)) ||
         (st = wmi_alloc(&t->eval, t->m, sizeof *t->eval, "evaluation", err)))

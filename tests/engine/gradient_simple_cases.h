@@ -18,11 +18,12 @@ BUILD(exp_plain, wmi_exp(s->g, any(s, DIMS(2, 2, 3))))
 
 static wmi_node *hinges_of_columns(scene *s)
 {
-    static const double table[] = {2,  -1,  1, 0.1, 0.5, -0.3, 1.5, 1, -2,  1,   9, 0.4,
-                                   -3, 0.5, 1, 0.2, 0.1, 0,    1,   2, 0.5, 0.3, 2, 1};
+    static const double table[] = {2, -1,  1,   0.1, 0.5, -0.3, 1.5, 1,   -2,  1,
+                                   9, 0.4, 0.3, -1,  0,   -3,   0.5, 1,   0.2, 0.1,
+                                   0, 1,   2,   0.5, 0.3, 2,    1,   0.7, 0,   2};
     wmi_node *x = any(s, DIMS(5, 3));
 
-    return wmi_hinges(s->g, x, constant(s, table, DIMS(2, 4, 3)));
+    return wmi_hinges(s->g, x, constant(s, table, DIMS(2, 5, 3)));
 }
 
 /* ---- cases: broadcasting ---- */
@@ -224,7 +225,7 @@ static wmi_node *matmul_one_left(scene *s)
 
 static wmi_node *matmul_one_right(scene *s)
 {
-    wmi_node *a = any(s, DIMS(2, 4, 3));
+    wmi_node *a = any(s, DIMS(2, 5, 3));
     return wmi_matmul(s->g, a, any(s, DIMS(4, 5)), true, false);
 }
 

@@ -255,7 +255,7 @@ static void what_is_frozen_keeps_its_bits(void **state)
     t.adam.average = 0.9;
     t.adam.weight_decay = 0.1; /* nor does it decay */
     t.start = start;
-    t.frozen = "quadratic/a";
+    t.tune.frozen = "quadratic/a";
     for (int i = 0; i < 8; i++)
         start[AT_A + i] = 0.1F * (float)(i + 1);
     o = run((problem){.sd0 = 0.5}, &t);
@@ -263,7 +263,7 @@ static void what_is_frozen_keeps_its_bits(void **state)
     assert_memory_equal(o.theta + AT_A, start + AT_A, 8 * sizeof *start);
     assert_true(fabsf(o.theta[AT_C]) > 0.01F && fabsf(o.theta[AT_C + 1]) > 0.01F);
     assert_true(o.theta[AT_W] != 0);
-    t.frozen = ""; /* nothing is called that */
+    t.tune.frozen = ""; /* nothing is called that */
     o = run((problem){.sd0 = 0.5}, &t);
     assert_ok(o.st, o.err);
     assert_true(o.theta[AT_A] != start[AT_A]);

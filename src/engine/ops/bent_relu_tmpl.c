@@ -3,8 +3,8 @@
  *
  *     H(x) = 0 up to -1/2, (x + 1/2)^2 / 2, x from 1/2 on
  *     bent_relu: y = B(x) = slope x + (1 - slope) H(x), LeakyReLU but for (-1/2, 1/2)
- *     hinges: y_rj = gain_rj (H(u) - H(u - top_rj)), u = rate_rj x_j + offset_rj, r = 0 .. h - 1,
- *     for every column j: from 0 up to gain top, however far x goes
+ *     hinges: y_rj = gain_rj (H(u) - H(u - top_rj)) - base_rj, u = rate_rj x_j + offset_rj, r = 0
+ * .. h - 1, for every column j: from -base up to gain top - base, however far x goes
  *
  * B'(x)^2 = slope + 2 (1 - slope) B(x), held in [slope^2, 1]: bent_relu's backward reads its output
  * alone. */
@@ -68,14 +68,14 @@ static void bent_backward(const wmi_node *nd)
     }
 }
 
-/* ---- hinges: x (n, d), table (h, 4, d) -> (n, h, d) ---- */
+/* ---- hinges: x (n, d), table (h, 5, d) -> (n, h, d) ---- */
 
 static wm_status hinges_infer(wmi_node *nd, wm_error *err)
 {
     const wmi_shape *x = &nd->in[0]->shape, *t = &nd->in[1]->shape;
 
-    if (x->rank != 2 || t->rank != 3 || t->dim[1] != 4 || t->dim[2] != x->dim[1])
-        return wmi_infer_fail(nd, err, "expected x (n, d) and a table (hinges, 4, d)");
+    if (x->rank != 2 || t->rank != 3 || t->dim[1] != 5 || t->dim[2] != x->dim[1])
+        return wmi_infer_fail(nd, err, "expected x (n, d) and a table (hinges, 5, d)");
     return wmi_infer_set(nd, 3, (const int64_t[]){x->dim[0], t->dim[0], x->dim[1]}, err);
 }
 
@@ -87,16 +87,16 @@ static void hinges_forward(const wmi_node *nd)
     for (int64_t i = 0; i < n; i++)
         for (int64_t r = 0; r < h; r++) {
             const real *restrict x = (const real *)nd->in[0]->val + i * d;
-            const real *restrict rate = (const real *)nd->in[1]->val + 4 * r * d;
+            const real *restrict rate = (const real *)nd->in[1]->val + 5 * r * d;
             const real *restrict offset = rate + d, *restrict gain = offset + d;
-            const real *restrict top = gain + d;
+            const real *restrict top = gain + d, *restrict base = top + d;
             real *restrict y = (real *)nd->val + (i * h + r) * d;
 
             for (int64_t j = 0; j < d; j++) {
                 const real u = rate[j] * x[j] + offset[j], limit = top[j] + 1;
                 const real low = u < limit ? u : limit; /* far beyond, differences lose digits */
 
-                y[j] = gain[j] * (hinge(low) - hinge(low - top[j]));
+                y[j] = gain[j] * (hinge(low) - hinge(low - top[j])) - base[j];
             }
         }
 }
@@ -112,7 +112,7 @@ static void hinges_backward(const wmi_node *nd)
         for (int64_t r = 0; r < h; r++) {
             const bool fresh = nd->fresh & 1u && r == 0;
             const real *restrict x = (const real *)nd->in[0]->val + i * d;
-            const real *restrict rate = (const real *)nd->in[1]->val + 4 * r * d;
+            const real *restrict rate = (const real *)nd->in[1]->val + 5 * r * d;
             const real *restrict offset = rate + d, *restrict gain = offset + d;
             const real *restrict top = gain + d;
             const real *restrict dy = (const real *)nd->grad + (i * h + r) * d;
