@@ -222,6 +222,8 @@ typedef struct wm_anneal_opts {
     const wm_sink *sink;       /**< progress in transitions of all chains; or NULL */
     const volatile sig_atomic_t *stop; /**< set by a signal handler: leave at once; or NULL */
     wm_save save;                      /**< when the state may be saved */
+    const double *shares; /**< (bridges) not negative, how steps are shared out, at least one for
+                               each bridge; NULL (default): evenly. Read by _new */
 } wm_anneal_opts;
 
 /** Fill in the defaults. Threads: safe. */
@@ -230,7 +232,7 @@ WM_API void wm_anneal_opts_init(wm_anneal_opts *opts);
 /** Where the chains are. Of a chain that failed (a density, gradient or term that is not finite
  * where it stood) the weight is NaN and the state is the last one. */
 typedef struct wm_annealed {
-    int64_t chains, dim, bridges, steps; /**< steps: changes of weight, a multiple of bridges */
+    int64_t chains, dim, bridges, steps; /**< steps: changes of weight, of all bridges */
     double *x;                           /**< (chains, dim) states */
     double *log_w;      /**< (chains) log weights, AIS; estimates of log p(x), RAISE */
     int64_t *done;      /**< (chains) changes of weight */

@@ -40,8 +40,8 @@ typedef enum wm_spacing_kind {
     WM_SPACING_SYMMETRIC, /**< (2 k / m)^p / 2 up to the middle, and mirrored: continuous, as in the
                                authors' code; the paper's printed form is not */
     WM_SPACING_LIST,      /**< given values */
-    WM_SPACING_SNR, /**< the log of (1 - alpha^2) / alpha^2, signal over noise, falls evenly from
-                         that of the lowest alpha to -p, the last but one */
+    WM_SPACING_SNR,       /**< the log of (1 - alpha^2) / alpha^2, signal over noise, falls from
+                               that of the lowest alpha to -p, the last but one; closer in the middle */
 } wm_spacing_kind;
 
 /** How alphas are spaced. Start from wm_spacing_init(); plain data. */

@@ -1,6 +1,7 @@
 /* ebm_walk.c - AIS, RAISE and draws of a wm_ebm: chains in z-space, along the path of ebm_path.c,
  * with their state in a file so that a run can be stopped and go on. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/file.h"
 #include "base/opts.h"
 #include "base/rng.h"
+#include "base/special.h"
 #include "data/formats/safetensors.h"
 #include "dist/comm.h"
 #include "ebm/ebm_impl.h"
@@ -218,12 +220,27 @@ static wm_status draw_base(double **out, const wm_ebm *e, int64_t n, uint64_t se
     return st;
 }
 
+/* Steps go where the distance is: that of two normals which a classifier tells apart as often as
+ * the two ends of a bridge, in standard deviations, and something for bridges at chance. */
+static wm_status share_steps(const wm_ebm *e, double **shares, wm_error *err)
+{
+    const double least = 0.5, most = 0.999;
+    wm_status st = wmi_alloc(shares, e->info.bridges, sizeof **shares, "steps", err);
+
+    for (int64_t k = 0; !st && k < e->info.bridges; k++) {
+        const double right = e->bridges[k].accuracy;
+
+        (*shares)[k] = least + 2 * (right > 0.5 ? wmi_normal_inverse(fmin(right, most)) : 0);
+    }
+    return st;
+}
+
 static wm_status go(walker *w, const wm_ebm *e, const wm_ebm_walk *o, wm_anneal_way way,
                     int64_t chains, const double *start, const double *log_f, const double *table,
                     wm_error *err)
 {
     const int64_t pilots = chains < 8 ? chains : 8;
-    double *base = NULL;
+    double *base = NULL, *shares = NULL;
     wm_anneal_opts a;
     wm_path path;
     bool found = false;
@@ -249,9 +266,11 @@ static wm_status go(walker *w, const wm_ebm *e, const wm_ebm_walk *o, wm_anneal_
              way == WM_ANNEAL_AIS ? "ais" : "raise", chains, o->steps, (int)o->kernel, o->max_depth,
              o->target_accept, o->control.seed, e->info.bridges, identity(e, chains, start));
     if ((st = draw_base(&base, e, pilots, o->control.seed, "ebm/pilot", err)) ||
+        (st = share_steps(e, &shares, err)) ||
         (st = wmi_ebm_path_new(&w->path, e, chains, &o->control, err)))
         goto done;
     a.pilot_start = base;
+    a.shares = shares;
     a.stop = wmi_ebm_path_stop(w->path);
     path = wmi_ebm_path_get(w->path);
     if ((st = wm_anneal_new(&w->anneal, &path, chains, start, log_f, &a, err)))
@@ -269,6 +288,7 @@ static wm_status go(walker *w, const wm_ebm *e, const wm_ebm_walk *o, wm_anneal_
         goto done;
     st = save(&w->keep, err); /* the end too: a resumed run has its answer at once */
 done:
+    wmi_free(shares);
     wmi_free(base);
     return st;
 }

@@ -13,14 +13,14 @@
 #include "base/alloc.h"
 #include "sample/anneal_impl.h"
 
-static wm_status result_alloc(wm_annealed *r, int64_t chains, const wm_path *path, int64_t n,
+static wm_status result_alloc(wm_annealed *r, int64_t chains, const wm_path *path, int64_t steps,
                               wm_error *err)
 {
     const int64_t m = path->bridges;
     const char *what = "annealed chains";
     wm_status st;
 
-    *r = (wm_annealed){.chains = chains, .dim = path->dim, .bridges = m, .steps = n * m};
+    *r = (wm_annealed){.chains = chains, .dim = path->dim, .bridges = m, .steps = steps};
     if ((st = wmi_alloc(&r->x, chains * path->dim, sizeof *r->x, what, err)) ||
         (st = wmi_alloc(&r->log_w, chains, sizeof *r->log_w, what, err)) ||
         (st = wmi_alloc(&r->done, chains, sizeof *r->done, what, err)) ||
@@ -52,10 +52,11 @@ wm_status wm_anneal_new(wm_anneal **out, const wm_path *path, int64_t chains, co
     a->opts = o;
     a->moves = moves;
     a->m = path->bridges;
-    a->n = o.steps / path->bridges;
     if ((st = wmi_herd_init(&a->herd, path, chains, &moves, o.max_depth,
                             wmi_rng_make(o.seed, o.way == WM_ANNEAL_AIS ? "ais" : "raise"), err)) ||
-        (st = result_alloc(&a->result, chains, path, a->n, err)) ||
+        (st = wmi_alloc(&a->count, a->m, sizeof *a->count, "annealing", err)) ||
+        (st = result_alloc(&a->result, chains, path,
+                           wmi_anneal_counts(a->m, o.steps, o.shares, a->count), err)) ||
         (st = wmi_alloc(&a->course, chains, sizeof *a->course, "annealing", err)) ||
         (st = wmi_alloc(&a->sums, 3 * chains * a->m, sizeof *a->sums, "annealing", err)))
         goto done;
@@ -78,6 +79,7 @@ wm_status wm_anneal_new(wm_anneal **out, const wm_path *path, int64_t chains, co
             goto done;
     }
     a->opts.table = a->opts.pilot_start = a->opts.moves.inv_mass = NULL; /* copied */
+    a->opts.shares = NULL;
     *out = a;
     a = NULL; /* ownership moved to the caller */
 done:
@@ -92,6 +94,7 @@ void wm_anneal_free(wm_anneal *a)
     wmi_herd_clear(&a->herd);
     wmi_pilot_free(a->pilot);
     wmi_free(a->course);
+    wmi_free(a->count);
     wmi_free(a->sums);
     wmi_free(a->result.x);
     wmi_free(a->result.log_w);
@@ -105,7 +108,7 @@ void wm_anneal_free(wm_anneal *a)
 
 static wmi_change change_of(const wm_anneal *a, int64_t t)
 {
-    return wmi_anneal_change(a->opts.way, a->m, a->n, t);
+    return wmi_anneal_change(a->opts.way, a->m, a->count, t);
 }
 
 /* Between two entries of the table, geometrically. */
@@ -143,7 +146,7 @@ static bool go_on(wm_anneal *a, int64_t c)
     if (down && *t == a->result.steps - 1) { /* to the base: nothing is sampled there */
         if (!isfinite(r->term))
             return fail(a, c);
-        a->result.log_w[c] -= r->term / (double)a->n;
+        a->result.log_w[c] -= r->term / (double)a->count[a->m - 1];
         ++*t;
     }
     if (*t == a->result.steps) {
@@ -162,7 +165,7 @@ static bool wake(wm_anneal *a, int64_t c)
     wmi_anneal_course *r = &a->course[c];
 
     /* One change for a whole bridge: at the start only the old weights can tell the term. */
-    if (a->opts.way == WM_ANNEAL_RAISE && a->n == 1 && a->result.done[c] == 0) {
+    if (a->opts.way == WM_ANNEAL_RAISE && a->count[0] == 1 && a->result.done[c] == 0) {
         wmi_anneal_weights(&a->herd.weights[c * a->m], a->m, (wmi_change){0, 1});
         a->herd.chain[c].at = a->herd.chain[c].state.x;
         r->phase = WMI_ANNEAL_FIRST;
@@ -179,7 +182,7 @@ static bool after_change(wm_anneal *a, int64_t c, double log_f, const double *gr
     wmi_markov *chain = &a->herd.chain[c];
     wmi_anneal_course *r = &a->course[c];
     const double term = at.to > 0 ? terms[at.k] : r->term;
-    const double d = (a->opts.way == WM_ANNEAL_AIS ? 1 : -1) / (double)a->n;
+    const double d = (a->opts.way == WM_ANNEAL_AIS ? 1 : -1) / (double)a->count[at.k];
 
     r->change = d * term;
     if (!wmi_markov_set_density(chain, log_f, grad, followed(a, c, t, terms)) ||
@@ -245,10 +248,11 @@ void wmi_anneal_gather(wm_anneal *a)
 
         for (int64_t c = 0; c < r->chains; c++) {
             /* changes of bridge k that were followed by a transition */
-            const int64_t first = (a->opts.way == WM_ANNEAL_AIS ? r->bridges - 1 - k : k) * a->n;
-            const bool skips = a->opts.way == WM_ANNEAL_RAISE && k == r->bridges - 1;
-            int64_t made = r->done[c] - first, most = a->n - skips;
+            const bool up = a->opts.way == WM_ANNEAL_AIS, skips = !up && k == r->bridges - 1;
+            int64_t made = r->done[c], most = a->count[k] - skips;
 
+            for (int64_t j = up ? r->bridges - 1 : 0; j != k; j += up ? -1 : 1)
+                made -= a->count[j];
             made = made < 0 ? 0 : made > most ? most : made;
             moves += (double)made;
             accept += a->course[c].accept[k];

@@ -17,15 +17,12 @@ typedef struct wmi_change {
     double to;
 } wmi_change;
 
-/* Change t of a path of m bridges with n changes each. */
-static inline wmi_change wmi_anneal_change(wm_anneal_way way, int64_t m, int64_t n, int64_t t)
-{
-    const int64_t i = t % n + 1;
+/* How many changes each of m bridges gets of so many steps: one, and of the others its share;
+ * shares NULL: steps / m. Gives their sum. */
+int64_t wmi_anneal_counts(int64_t m, int64_t steps, const double *shares, int64_t *count);
 
-    if (way == WM_ANNEAL_AIS)
-        return (wmi_change){m - 1 - t / n, (double)i / (double)n};
-    return (wmi_change){t / n, (double)(n - i) / (double)n};
-}
+/* Change t of a path of m bridges with so many changes each, (m). */
+wmi_change wmi_anneal_change(wm_anneal_way way, int64_t m, const int64_t *count, int64_t t);
 
 static inline void wmi_anneal_weights(double *weights, int64_t m, wmi_change at)
 {
@@ -63,7 +60,7 @@ typedef struct wmi_anneal_course {
 struct wm_anneal {
     wm_anneal_opts opts; /* settled */
     wm_moves moves;      /* settled */
-    int64_t m, n;        /* bridges, changes of each */
+    int64_t m, *count;   /* bridges, and changes of each, (m) */
     wmi_herd herd;
     wmi_pilot *pilot; /* NULL if the table was given */
     bool has_table;

@@ -56,6 +56,10 @@ wm_status wmi_anneal_opts_settle(wm_anneal_opts *out, wm_moves *moves, const wm_
         return wmi_fail(err, WM_EINVAL, "%s",
                         has_log_f ? "AIS starts with weights of 1: no log f is wanted"
                                   : "RAISE wants log f of its starting points");
+    for (int64_t k = 0; out->shares && k < path->bridges; k++)
+        if (!(out->shares[k] >= 0 && isfinite(out->shares[k])))
+            return wmi_fail(err, WM_EINVAL, "the share of bridge %" PRId64 " in the steps is %g", k,
+                            out->shares[k]);
     for (int64_t k = 0; out->table && k <= path->bridges; k++)
         if (!(out->table[k] > 0 && isfinite(out->table[k])))
             return wmi_fail(err, WM_EINVAL, "step size %" PRId64 " of the table is %g", k,
@@ -65,4 +69,36 @@ wm_status wmi_anneal_opts_settle(wm_anneal_opts *out, wm_moves *moves, const wm_
     if (!out->pilot_start && out->pilot_chains > chains)
         out->pilot_chains = chains;
     return wmi_moves_settle(moves, &out->moves, path->dim, err);
+}
+
+int64_t wmi_anneal_counts(int64_t m, int64_t steps, const double *shares, int64_t *count)
+{
+    double all = 0, sum = 0;
+    int64_t given = 0;
+
+    for (int64_t k = 0; shares && k < m; k++)
+        all += shares[k];
+    if (!(all > 0)) {
+        for (int64_t k = 0; k < m; k++)
+            count[k] = steps / m;
+        return steps / m * m;
+    }
+    for (int64_t k = 0; k < m; k++) { /* what is left of the steps, rounded as a sum */
+        const int64_t before = given;
+
+        sum += shares[k] / all;
+        given = k + 1 < m ? (int64_t)(fmin(sum, 1) * (double)(steps - m) + 0.5) : steps - m;
+        count[k] = 1 + given - before;
+    }
+    return steps;
+}
+
+wmi_change wmi_anneal_change(wm_anneal_way way, int64_t m, const int64_t *count, int64_t t)
+{
+    const bool up = way == WM_ANNEAL_AIS;
+    int64_t k = up ? m - 1 : 0;
+
+    for (; t >= count[k]; k += up ? -1 : 1)
+        t -= count[k];
+    return (wmi_change){k, (double)(up ? t + 1 : count[k] - t - 1) / (double)count[k]};
 }

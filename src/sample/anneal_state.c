@@ -6,12 +6,22 @@
 #include "sample/anneal_impl.h"
 #include "sample/tape.h"
 
-#define MAGIC 7382001 /* changes with the layout */
+#define MAGIC 7382002 /* changes with the layout */
 
 static const double MOST_COUNTED = 9e15; /* whole numbers are exact up to there */
 
 /* What must be the same where a state goes to. */
-enum { HEADER = 15 };
+enum { HEADER = 16 };
+
+/* A number for how many steps each bridge has. */
+static uint32_t sharing(const wm_anneal *a)
+{
+    uint32_t h = 0;
+
+    for (int64_t k = 0; k < a->m; k++)
+        h = h * 16777619u + (uint32_t)a->count[k];
+    return h;
+}
 
 static void header(const wm_anneal *a, double h[HEADER], const char *names[HEADER])
 {
@@ -33,6 +43,7 @@ static void header(const wm_anneal *a, double h[HEADER], const char *names[HEADE
         {"first step size", a->moves.step_size},
         {"chains of the pilot", a->pilot ? (double)o->pilot_chains : 0},
         {"steps of the pilot", a->pilot ? (double)o->pilot_steps : 0},
+        {"sharing of the steps", (double)sharing(a)},
         {"seed (upper half)", (double)(o->seed >> 32)},
         {"seed (lower half)", (double)(o->seed & UINT32_MAX)},
     };

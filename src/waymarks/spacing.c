@@ -142,9 +142,12 @@ static double snr_alpha(int64_t k, int64_t m, const wm_spacing *s)
     const double lowest = s->lowest > 0 ? s->lowest : 0.01,
                  from = log1p(-lowest * lowest) - 2 * log(lowest);
 
+    const double ends = 1.6; /* steps there are 2.6 times those of the middle */
+    const double u = 2 * (double)(k - 1) / (double)(m - 2) - 1, half = (from + s->power) / 2;
+
     if (k == 0 || k == m)
         return k == 0 ? 0 : 1;
-    return k == 1 ? lowest : alpha_of(from - (from + s->power) * (double)(k - 1) / (double)(m - 2));
+    return k == 1 ? lowest : alpha_of(from - half - half * sinh(ends * u) / sinh(ends));
 }
 
 static wm_status formula_alphas(double *a, int64_t m, const wm_spacing *s, wm_error *err)

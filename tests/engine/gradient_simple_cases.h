@@ -225,7 +225,7 @@ static wmi_node *matmul_one_left(scene *s)
 
 static wmi_node *matmul_one_right(scene *s)
 {
-    wmi_node *a = any(s, DIMS(2, 5, 3));
+    wmi_node *a = any(s, DIMS(2, 4, 3));
     return wmi_matmul(s->g, a, any(s, DIMS(4, 5)), true, false);
 }
 

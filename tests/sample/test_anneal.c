@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "sample/anneal_impl.h"
 
 enum { DIM = 5, BRIDGES = 3, CHAINS = 200 };
 
@@ -55,7 +56,7 @@ typedef struct both {
     double truth; /* mean log-likelihood of the points */
 } both;
 
-static both run_both(wm_kernel kernel, int64_t steps, uint64_t seed)
+static both run_both(wm_kernel kernel, int64_t steps, const double *shares, uint64_t seed)
 {
     static double up[CHAINS * DIM], down[CHAINS * DIM], log_f[CHAINS], less[CHAINS];
     ladder l = make_ladder();
@@ -71,6 +72,7 @@ static both run_both(wm_kernel kernel, int64_t steps, uint64_t seed)
     wm_anneal_opts_init(&o);
     o.moves.kernel = kernel;
     o.steps = steps;
+    o.shares = shares;
     o.seed = seed;
     a = annealed(&path, CHAINS, up, NULL, &o);
     assert_ok(wm_ais_make(&out.ais, wm_anneal_result(a)->log_w, CHAINS, &err), err);
@@ -96,15 +98,20 @@ static both run_both(wm_kernel kernel, int64_t steps, uint64_t seed)
  * se^2 / 2. The bounds on the likelihood then hold up to their errors. */
 static void weights_are_unbiased_and_bracket_the_truth(void **state)
 {
+    static const double uneven[BRIDGES] = {3, 0.5, 1};
     static const struct {
         wm_kernel kernel;
         int64_t steps;
-    } cases[] = {
-        {WM_KERNEL_NUTS, 60}, {WM_KERNEL_NUTS, 240}, {WM_KERNEL_HMC, 60}, {WM_KERNEL_MALA, 240}};
+        const double *shares;
+    } cases[] = {{WM_KERNEL_NUTS, 60, NULL},
+                 {WM_KERNEL_NUTS, 240, NULL},
+                 {WM_KERNEL_HMC, 60, NULL},
+                 {WM_KERNEL_MALA, 240, NULL},
+                 {WM_KERNEL_NUTS, 100, uneven}};
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const both b = run_both(cases[i].kernel, cases[i].steps, 10 + i);
+        const both b = run_both(cases[i].kernel, cases[i].steps, cases[i].shares, 10 + i);
 
         assert_true(b.ais.ess > 10 && b.reverse.ess > 10);
         assert_near(b.ais.log_z, LOG_Z, 5 * b.ais.se + 0.5 * b.ais.se * b.ais.se);
@@ -163,8 +170,9 @@ static void one_change_and_one_transition_keep_the_target(void **state)
 /* Few steps leave a gap that is seen, many close it. */
 static void the_gap_shrinks_with_steps(void **state)
 {
-    const both few = run_both(WM_KERNEL_NUTS, 6, 20), some = run_both(WM_KERNEL_NUTS, 30, 20);
-    const both many = run_both(WM_KERNEL_NUTS, 300, 20);
+    const both few = run_both(WM_KERNEL_NUTS, 6, NULL, 20),
+               some = run_both(WM_KERNEL_NUTS, 30, NULL, 20);
+    const both many = run_both(WM_KERNEL_NUTS, 300, NULL, 20);
 
     (void)state;
     assert_true(few.bracket.gap > 5 * few.bracket.gap_se);
@@ -240,7 +248,8 @@ static void a_mixture_keeps_its_constant_and_its_shares(void **state)
  */
 static void weights_telescope(void **state)
 {
-    static const int64_t steps[] = {3, 6, 9, 31, 100};
+    static const int64_t steps[] = {3, 6, 9, 31, 100, 31, 4};
+    static const double uneven[BRIDGES] = {5, 0, 1};
     double start[4 * DIM], log_f[4], table[BRIDGES + 1];
     ladder l = make_ladder();
     const wm_path path = ladder_path(&l);
@@ -257,10 +266,11 @@ static void weights_telescope(void **state)
         o.moves.kernel = WM_KERNEL_MALA;
         o.table = table;
         o.steps = steps[i];
+        o.shares = i > 4 ? uneven : NULL;
         up = annealed(&path, 4, start, NULL, &o);
         o.way = WM_ANNEAL_RAISE;
         down = annealed(&path, 4, start, log_f, &o);
-        assert_int_equal(wm_anneal_result(up)->steps, steps[i] / 3 * 3);
+        assert_int_equal(wm_anneal_result(up)->steps, i > 4 ? steps[i] : steps[i] / 3 * 3);
         for (int c = 0; c < 4; c++) {
             const double base = ladder_log_p(&l, BRIDGES, &start[c * DIM], NULL, 0);
 
@@ -270,6 +280,35 @@ static void weights_telescope(void **state)
         wm_anneal_free(up);
         wm_anneal_free(down);
     }
+}
+
+static void steps_are_shared_out(void **state)
+{
+    static const double shares[] = {5, 0, 1, 2}, none[] = {0, 0, 0, 0};
+    int64_t count[4];
+
+    (void)state;
+    for (int64_t steps = 4; steps < 300; steps++) {
+        int64_t sum = 0;
+
+        assert_int_equal(wmi_anneal_counts(4, steps, shares, count), steps);
+        for (int k = 0; k < 4; k++) {
+            assert_true(fabs((double)count[k] - 1 - (double)(steps - 4) * shares[k] / 8) <= 1);
+            sum += count[k];
+        }
+        assert_int_equal(sum, steps);
+        assert_int_equal(count[1], 1);
+        for (int64_t t = 0; t < steps; t++) { /* down is up, backwards, one weight behind */
+            const wmi_change up = wmi_anneal_change(WM_ANNEAL_AIS, 4, count, steps - 1 - t),
+                             down = wmi_anneal_change(WM_ANNEAL_RAISE, 4, count, t);
+
+            assert_int_equal(up.k, down.k);
+            assert_near(up.to - down.to, 1 / (double)count[up.k], 1e-12);
+        }
+    }
+    assert_int_equal(wmi_anneal_counts(4, 11, NULL, count), 8);
+    assert_int_equal(wmi_anneal_counts(4, 11, none, count), 8);
+    assert_int_equal(count[3], 2);
 }
 
 /* One evaluation for a change of weight, one for a leapfrog, no other. RAISE does not move at the
@@ -402,7 +441,7 @@ static void a_run_that_was_interrupted_gives_the_same_bits(void **state)
             }
             assert_true(refused > 0);
             assert_ok(wm_anneal_import(b, tape, size, &err), err);
-            tape[15 + 1 + 4 + 1 + 10] =
+            tape[16 + 1 + 4 + 1 + 10] =
                 -1e300; /* the first sum: after header, table, evaluations and weights */
             assert_int_equal(wm_anneal_import(b, tape, size, &err), WM_EINVAL);
             assert_non_null(strstr(err.text, "transitions add up to -1e+300"));
@@ -557,6 +596,7 @@ int main(void)
         cmocka_unit_test(the_gap_shrinks_with_steps),
         cmocka_unit_test(a_mixture_keeps_its_constant_and_its_shares),
         cmocka_unit_test(weights_telescope),
+        cmocka_unit_test(steps_are_shared_out),
         cmocka_unit_test(no_evaluation_is_wasted),
         cmocka_unit_test(a_run_that_was_interrupted_gives_the_same_bits),
         cmocka_unit_test(a_chain_depends_on_the_table_but_not_on_the_others),
