@@ -4,6 +4,9 @@
 #define WMI_ENGINE_REAL_H
 
 #include <stdint.h>
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 #include <tgmath.h> /* exp(x) of a real is expf or exp */
 
 #define WMI_JOIN4_(a, b, c, d) a##b##c##_##d
@@ -52,6 +55,34 @@ static inline __attribute__((always_inline, unused)) vreal vload(const real *p)
 static inline __attribute__((always_inline, unused)) void vstore(real *p, vreal v)
 {
     *(vreal_u *)p = v;
+}
+
+/* The first `lanes` of them, 0 to VL; the others are zero, or not written. */
+static inline __attribute__((always_inline, unused)) vreal vload_first(const real *p, int lanes)
+{
+#if defined(__AVX512F__) && WMI_REAL_BITS == 32
+    return (vreal)_mm512_maskz_loadu_ps((__mmask16)((1u << lanes) - 1), p);
+#elif defined(__AVX512F__)
+    return (vreal)_mm512_maskz_loadu_pd((__mmask8)((1u << lanes) - 1), p);
+#else
+    real t[VL] = {0};
+
+    for (int i = 0; i < lanes; i++)
+        t[i] = p[i];
+    return vload(t);
+#endif
+}
+
+static inline __attribute__((always_inline, unused)) void vstore_first(real *p, vreal v, int lanes)
+{
+#if defined(__AVX512F__) && WMI_REAL_BITS == 32
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << lanes) - 1), (__m512)v);
+#elif defined(__AVX512F__)
+    _mm512_mask_storeu_pd(p, (__mmask8)((1u << lanes) - 1), (__m512d)v);
+#else
+    for (int i = 0; i < lanes; i++)
+        p[i] = v[i];
+#endif
 }
 
 static inline __attribute__((always_inline, unused)) vreal vsplat(real s)

@@ -29,22 +29,15 @@ ALWAYS_INLINE vreal where_positive(vreal x, vreal a, vreal b)
 /* The first `lanes` reals at p, zeros in the others. */
 ALWAYS_INLINE vreal load_lanes(const real *p, const int lanes)
 {
-    if (lanes == VL)
-        return vload(p);
-    real t[VL] = {0};
-    memcpy(t, p, (size_t)lanes * sizeof *t);
-    return vload(t);
+    return lanes == VL ? vload(p) : vload_first(p, lanes);
 }
 
 ALWAYS_INLINE void store_lanes(real *p, vreal v, const int lanes)
 {
-    if (lanes == VL) {
+    if (lanes == VL)
         vstore(p, v);
-    } else {
-        real t[VL];
-        vstore(t, v);
-        memcpy(p, t, (size_t)lanes * sizeof *t);
-    }
+    else
+        vstore_first(p, v, lanes);
 }
 
 /* Hints: the address may lie behind the end of the array. */

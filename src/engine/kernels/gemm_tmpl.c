@@ -9,7 +9,7 @@
 #include <omp.h>
 #include <string.h>
 
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#include "engine/kernels/conv_lanes.h"
 
 enum {
     SMALL_B = 8 * 1024,            /* bytes of a B that lives in L1 beside the rest */
@@ -25,17 +25,27 @@ typedef struct operands {
     int64_t runs, run_step;
 } operands;
 
-ALWAYS_INLINE void kernel(const int mr, const int nv, const bool trans, const operands o, real *c,
-                          int64_t ldc, bool add)
+/* `last` lanes of the last vector of C are there; those of B are readable. */
+ALWAYS_INLINE void kernel(const int mr, const int nv, const bool trans, const operands o, int last,
+                          real *c, int64_t ldc, bool add)
 {
     const real *b = o.b;
     vreal acc[GEMM_MR][2];
 
+    if (!add) {
 #pragma GCC unroll 12
-    for (int i = 0; i < mr; i++)
+        for (int i = 0; i < mr; i++)
 #pragma GCC unroll 2
-        for (int v = 0; v < nv; v++)
-            acc[i][v] = add ? vload(c + i * ldc + v * VL) : (vreal){0};
+            for (int v = 0; v < nv; v++)
+                acc[i][v] = (vreal){0};
+    } else {
+#pragma GCC unroll 12
+        for (int i = 0; i < mr; i++)
+#pragma GCC unroll 2
+            for (int v = 0; v < nv; v++)
+                acc[i][v] = v < nv - 1 || last == VL ? vload(c + i * ldc + v * VL)
+                                                     : vload_first(c + i * ldc + v * VL, last);
+    }
     for (int64_t run = 0; run < o.runs; run++) {
         const real *a = o.a + run * o.run_step;
 
@@ -57,20 +67,29 @@ ALWAYS_INLINE void kernel(const int mr, const int nv, const bool trans, const op
             b += o.ldb;
         }
     }
+    if (last == VL) {
 #pragma GCC unroll 12
-    for (int i = 0; i < mr; i++)
+        for (int i = 0; i < mr; i++)
 #pragma GCC unroll 2
-        for (int v = 0; v < nv; v++)
-            vstore(c + i * ldc + v * VL, acc[i][v]);
+            for (int v = 0; v < nv; v++)
+                vstore(c + i * ldc + v * VL, acc[i][v]);
+    } else {
+#pragma GCC unroll 12
+        for (int i = 0; i < mr; i++) {
+            if (nv == 2)
+                vstore(c + i * ldc, acc[i][0]);
+            vstore_first(c + i * ldc + (nv - 1) * VL, acc[i][nv - 1], last);
+        }
+    }
 }
 
 /* mr becomes a constant. */
-ALWAYS_INLINE void block_of(int64_t mr, const int nv, const bool trans, const operands o, real *c,
-                            int64_t ldc, bool add)
+ALWAYS_INLINE void block_of(int64_t mr, const int nv, const bool trans, const operands o, int last,
+                            real *c, int64_t ldc, bool add)
 {
 #define CASE(r)                                                                                    \
     case r:                                                                                        \
-        kernel(r, nv, trans, o, c, ldc, add);                                                      \
+        kernel(r, nv, trans, o, last, c, ldc, add);                                                \
         break;
     switch (mr) {
         CASE(1)
@@ -93,28 +112,14 @@ ALWAYS_INLINE void block_of(int64_t mr, const int nv, const bool trans, const op
 #undef CASE
 }
 
-/* mr rows of C and at most GEMM_NR columns. A number of columns that fills no vector goes through a
- * block of scratch. */
+/* mr rows of C and at most GEMM_NR columns. */
 ALWAYS_INLINE void block(int64_t mr, int64_t nc, const bool trans, const operands o, real *c,
                          int64_t ldc, bool add)
 {
-    if (nc >= GEMM_NR) {
-        block_of(mr, 2, trans, o, c, ldc, add);
-    } else if (nc == VL) {
-        block_of(mr, 1, trans, o, c, ldc, add);
-    } else {
-        real t[GEMM_MR * GEMM_NR] = {0};
-
-        if (add)
-            for (int64_t i = 0; i < mr; i++)
-                memcpy(t + i * GEMM_NR, c + i * ldc, (size_t)nc * sizeof *t);
-        if (nc > VL)
-            block_of(mr, 2, trans, o, t, GEMM_NR, add);
-        else
-            block_of(mr, 1, trans, o, t, GEMM_NR, add);
-        for (int64_t i = 0; i < mr; i++)
-            memcpy(c + i * ldc, t + i * GEMM_NR, (size_t)nc * sizeof *t);
-    }
+    if (nc > VL)
+        block_of(mr, 2, trans, o, (int)(nc < GEMM_NR ? nc - VL : VL), c, ldc, add);
+    else
+        block_of(mr, 1, trans, o, (int)nc, c, ldc, add);
 }
 
 /* Rows are cut into equal blocks, since a block of one or two rows runs at a fraction of the speed:
@@ -178,20 +183,16 @@ static void product_piece(bool ta, bool tb, int64_t m, int64_t n, int64_t k, con
             const int64_t cols = n - j0 < GEMM_NR ? n - j0 : GEMM_NR;
             const real *from = tb ? b + j0 * ldb + p0 : b + p0 * ldb + j0;
             const bool packed = tb || cols < GEMM_NR || m > GEMM_MR;
-            const operands o = {ta ? a + p0 * lda : a + p0,
-                                packed ? panel : from,
-                                lda,
-                                packed ? GEMM_NR : ldb,
-                                depth,
-                                1,
-                                0};
+            const real *at = ta ? a + p0 * lda : a + p0;
 
             if (packed)
                 VNAME(pack_panels)(depth, cols, from, ldb, tb, panel);
             if (ta)
-                gemm(true, m, cols, o, 0, c + j0, ldc, add || p0 > 0);
-            else
-                gemm(false, m, cols, o, 0, c + j0, ldc, add || p0 > 0);
+                VNAME(gemm_tn)
+            (m, cols, depth, at, lda, packed ? panel : from, packed ? GEMM_NR : ldb, 0, c + j0, ldc,
+             add || p0 > 0);
+            else VNAME(gemm_nn)(m, cols, depth, at, lda, packed ? panel : from,
+                                packed ? GEMM_NR : ldb, 0, c + j0, ldc, add || p0 > 0);
         }
     }
 }
@@ -220,6 +221,64 @@ int64_t VNAME(panels_size)(int64_t k, int64_t n)
     return (n + GEMM_NR - 1) / GEMM_NR * GEMM_NR * k;
 }
 
+/* One step of transpose(): lanes that differ in bit h change places with those of row i ^ h. */
+ALWAYS_INLINE void exchange(const int h, vreal *v)
+{
+    vmask low, high;
+
+#pragma GCC unroll 16
+    for (int l = 0; l < VL; l++) {
+        low[l] = l & h ? VL + l - h : l;
+        high[l] = l & h ? VL + l : l + h;
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < VL; i++)
+        if (!(i & h)) {
+            const vreal a = v[i], b = v[i + h];
+
+            v[i] = __builtin_shuffle(a, b, low);
+            v[i + h] = __builtin_shuffle(a, b, high);
+        }
+}
+
+/* VL x VL reals, rows ld apart, transposed to rows GEMM_NR apart. */
+ALWAYS_INLINE void transpose(const real *from, int64_t ld, real *to)
+{
+    vreal v[VL];
+
+#pragma GCC unroll 16
+    for (int i = 0; i < VL; i++)
+        v[i] = vload(from + i * ld);
+    if (VL >= 16)
+        exchange(8, v);
+    if (VL >= 8)
+        exchange(4, v);
+    if (VL >= 4)
+        exchange(2, v);
+    exchange(1, v);
+#pragma GCC unroll 16
+    for (int i = 0; i < VL; i++)
+        vstore(to + i * GEMM_NR, v[i]);
+}
+
+/* A panel of nc columns from its transpose: column c stands at b[c * ldb]. */
+static void pack_transposed(int64_t k, int64_t nc, const real *b, int64_t ldb, real *panel)
+{
+    const int64_t whole = k / VL * VL;
+    int64_t c = 0;
+
+    for (; c + VL <= nc; c += VL) {
+        for (int64_t p = 0; p < whole; p += VL)
+            transpose(b + c * ldb + p, ldb, panel + p * GEMM_NR + c);
+        for (int64_t p = whole; p < k; p++)
+            for (int i = 0; i < VL; i++)
+                panel[p * GEMM_NR + c + i] = b[(c + i) * ldb + p];
+    }
+    for (; c < nc; c++)
+        for (int64_t p = 0; p < k; p++)
+            panel[p * GEMM_NR + c] = b[c * ldb + p];
+}
+
 void VNAME(pack_panels)(int64_t k, int64_t n, const real *b, int64_t ldb, bool trans, real *panels)
 {
     if (k == 0) /* there may be no memory for nothing */
@@ -230,9 +289,7 @@ void VNAME(pack_panels)(int64_t k, int64_t n, const real *b, int64_t ldb, bool t
         if (nc < GEMM_NR)
             memset(panels, 0, (size_t)(k * GEMM_NR) * sizeof *panels);
         if (trans)
-            for (int64_t c = 0; c < nc; c++)
-                for (int64_t p = 0; p < k; p++)
-                    panels[p * GEMM_NR + c] = b[(j + c) * ldb + p];
+            pack_transposed(k, nc, b + j * ldb, ldb, panels);
         else if (nc < GEMM_NR)
             for (int64_t p = 0; p < k; p++)
                 memcpy(panels + p * GEMM_NR, b + p * ldb + j, (size_t)nc * sizeof *b);

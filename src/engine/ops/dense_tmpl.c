@@ -7,19 +7,23 @@
  * over the rows of bridge k alone:
  *     dt_k = sum of u     db = sum_k s_k dt_k      dW = sum_k G_k diag(s_k)      dresidual = u
  *     ds_k = diag(W' G_k) + b dt_k                 dx = leaky_pre'(x) * (s_k u) W'
- * so the product a W + b need not be kept. Every number is one chain of multiply-adds over the rows
- * of a bridge in order, and bridges are added in order: the same bits for any number of threads. */
-#include <omp.h>
+ * so the product a W + b need not be kept.
+ *
+ * A thread does the same rows in both directions: what one core has written is far from another.
+ * Only the sums over rows meet: those of every chunk, which are as many for any number of threads,
+ * are added in order, so that the bits do not depend on threads. */
 #include <string.h>
 
 #include "engine/infer.h"
+#include "engine/kernels/conv_lanes.h"
 #include "engine/kernels/gemm.h"
 #include "engine/ops.h"
 
 enum {
-    ROWS = 48,   /* of a tile: its x and y are in L1 or just outside */
-    CHUNK = 256, /* rows that G is summed over at a time: a panel of x and one of u are in L1 */
-    STRIDE = (CHUNK + 1) * GEMM_NR /* between packed panels; not a power of two */
+    ROWS = 48, /* of a tile at most, a multiple of GEMM_MR: its x and y are in L1 or just outside */
+    CHUNK = 256,   /* rows that G is summed over at a time, at most */
+    CHUNKS = 8,    /* at least, where there are rows for them: threads share chunks */
+    SUMS = 1 << 20 /* reals: those of some bridges at a time, if they are more */
 };
 
 enum { X, W, B, SCALE, SHIFT, RESIDUAL }; /* inputs */
@@ -28,32 +32,33 @@ typedef struct sizes {
     int64_t m, n; /* bridges, rows of each */
     int64_t in, out;
     int64_t panels;        /* of GEMM_NR columns of the result */
-    int64_t tiles;         /* of ROWS rows, of each bridge */
     int64_t in_panels;     /* of GEMM_NR columns of x */
-    int64_t chunk;         /* rows, at most CHUNK */
+    int64_t chunk, chunks; /* rows of one, and how many of a bridge */
     bool conditional;      /* has scale and shift */
     real pre_slope, slope; /* 1: no activation */
     bool wants_w;          /* or any other sum over the rows */
-    int64_t at_own, own;   /* scratch, in reals: after packed W or W' what each thread has ... */
-    int64_t at_x, at_u;    /* ... packed rows of a chunk of x and u ... */
-    int64_t at_sum;        /* ... and G */
-    int64_t scratch;       /* in all */
+    int64_t ldu, lda; /* between rows of u and a: of the scratch, else of dy and x themselves */
+    bool copies_u, copies_a;
+    int64_t group;               /* bridges whose sums are added together */
+    int64_t at_own, own;         /* scratch, in reals: after packed W or W' what each thread has, */
+    int64_t at_tile, at_u, at_a; /* in it s_k u of a tile, u and a of a chunk; */
+    int64_t sum, at_sums, scratch; /* G and dt of a chunk, where all of them begin; in all */
 } sizes;
 
 static sizes sizes_of(const wmi_node *nd, wmi_phase phase)
 {
     const wmi_dense_attr *at = nd->attr;
     const wmi_shape *w = &nd->in[W]->shape;
+    const bool wants_x = nd->in[X]->wants_grad;
     sizes z = {.in = w->dim[0], .out = w->dim[1], .conditional = nd->n_in > SCALE};
-    int64_t chunks;
 
     z.m = z.conditional ? nd->in[SCALE]->shape.dim[0] : 1;
     z.n = nd->in[X]->shape.dim[0] / z.m;
-    z.panels = (z.out + GEMM_NR - 1) / GEMM_NR;
-    z.tiles = (z.n + ROWS - 1) / ROWS;
-    z.in_panels = (z.in + GEMM_NR - 1) / GEMM_NR;
-    chunks = z.n > CHUNK ? (z.n + CHUNK - 1) / CHUNK : 1;
-    z.chunk = (z.n + chunks - 1) / chunks; /* equal ones, but for the last */
+    z.panels = ceil_div(z.out, GEMM_NR);
+    z.in_panels = ceil_div(z.in, GEMM_NR);
+    z.chunk = min64(CHUNK, max64(ROWS, ceil_div(z.m * z.n, CHUNKS)));
+    z.chunks = max64(1, ceil_div(z.n, z.chunk));
+    z.chunk = ceil_div(z.n, z.chunks); /* equal ones, but for the last */
     z.pre_slope = (real)at->pre_slope;
     z.slope = (real)at->slope;
     for (int i = W; i < nd->n_in && i < RESIDUAL; i++)
@@ -64,12 +69,22 @@ static sizes sizes_of(const wmi_node *nd, wmi_phase phase)
         z.scratch = z.at_own + nd->run->threads * z.own;
         return z;
     }
-    z.at_own = nd->in[X]->wants_grad ? VNAME(panels_size)(z.out, z.in) : 0;
-    z.own = nd->in[X]->wants_grad ? ROWS * (z.in + z.out) : 0;
-    z.at_x = z.at_own + nd->run->threads * z.own;
-    z.at_u = z.at_x + (z.wants_w ? z.in_panels * STRIDE : 0);
-    z.at_sum = z.at_u + (z.wants_w ? z.panels * STRIDE : 0);
-    z.scratch = z.at_sum + (z.wants_w ? (z.in + 1) * z.panels * GEMM_NR : 0);
+    /* u is read as panels too: whole vectors. Strides that are no power of two suit L1. */
+    z.copies_u = z.slope != 1 || z.out % VL;
+    z.copies_a = z.wants_w && z.pre_slope != 1;
+    z.ldu = z.copies_u ? round_up(z.out, VL) + VL : z.out;
+    z.lda = z.copies_a ? round_up(z.in, VL) + VL : z.in;
+    z.at_own = wants_x ? VNAME(panels_size)(z.out, z.in) : 0;
+    z.at_tile = wants_x && z.pre_slope != 1 ? ROWS * z.in : 0;
+    z.at_u = z.at_tile + (wants_x && z.conditional ? ROWS * z.out : 0);
+    z.at_a = z.at_u + (z.copies_u ? z.chunk * z.ldu : 0);
+    z.own = round_up(z.at_a + (z.copies_a ? z.chunk * z.lda : 0), 64 / (int64_t)sizeof(real));
+    z.at_sums = z.at_own + nd->run->threads * z.own;
+    z.sum = (z.in + 1) * z.panels * GEMM_NR;
+    z.group = z.wants_w
+                  ? min64(z.m, max64(ceil_div(CHUNKS, z.chunks), SUMS / max64(1, z.chunks * z.sum)))
+                  : z.m;
+    z.scratch = z.at_sums + (z.wants_w ? z.group * z.chunks * z.sum : 0);
     return z;
 }
 
@@ -112,10 +127,10 @@ static void pack_panel(const wmi_node *nd, const sizes *z, bool trans, int64_t p
 {
     const real *w = nd->in[W]->val;
     const int64_t j0 = p * GEMM_NR, depth = trans ? z->out : z->in;
-    const int64_t left = (trans ? z->in : z->out) - j0, cols = left < GEMM_NR ? left : GEMM_NR;
+    const int64_t cols = min64((trans ? z->in : z->out) - j0, GEMM_NR);
 
     VNAME(pack_panels)
-    (depth, cols, trans ? w + j0 * z->out : w + j0, z->out, trans, panels + p * GEMM_NR * depth);
+    (depth, cols, trans ? w + j0 * z->out : w + j0, z->out, trans, panels + j0 * depth);
 }
 
 static bool worth_threads(const wmi_node *nd)
@@ -168,9 +183,10 @@ static void finish_row(const wmi_node *nd, const sizes *z, int64_t k, const real
     }
 }
 
-static void forward_tile(const wmi_node *nd, const sizes *z, int64_t k, int64_t tile, real *own)
+/* Rows r0 .. r0 + rows of bridge k. */
+static void forward_tile(const wmi_node *nd, const sizes *z, int64_t k, int64_t r0, int64_t rows,
+                         real *own)
 {
-    const int64_t r0 = tile * ROWS, rows = z->n - r0 < ROWS ? z->n - r0 : ROWS;
     const int64_t first = k * z->n + r0;
     const real *a = (const real *)nd->in[X]->val + first * z->in, *panels = nd->scratch;
     const real *residual =
@@ -186,49 +202,45 @@ static void forward_tile(const wmi_node *nd, const sizes *z, int64_t k, int64_t 
         finish_row(nd, z, k, residual ? residual + r * z->out : NULL, y + r * z->out);
 }
 
+/* Threads share blocks of GEMM_MR rows, which makes their parts about equal, and take as many at a
+ * time as a tile holds. */
 static void forward(const wmi_node *nd)
 {
     const sizes z = sizes_of(nd, WMI_FORWARD);
+    const int64_t per_bridge = ceil_div(z.n, GEMM_MR), blocks = z.m * per_bridge;
     real *scratch = nd->scratch;
 
 #pragma omp parallel num_threads(nd->run->threads) if (worth_threads(nd))
     {
-        real *own = scratch + z.at_own + omp_get_thread_num() * z.own;
+        const int id = thread_id(), team = team_size();
+        const int64_t end = share(blocks, id + 1, team);
+        real *own = scratch + z.at_own + id * z.own;
 
 #pragma omp for schedule(static)
         for (int64_t p = 0; p < z.panels; p++)
             pack_panel(nd, &z, false, p, scratch);
-#pragma omp for schedule(static)
-        for (int64_t t = 0; t < z.m * z.tiles; t++)
-            forward_tile(nd, &z, t / z.tiles, t % z.tiles, own);
+        for (int64_t i = share(blocks, id, team), count; i < end; i += count) {
+            const int64_t k = i / per_bridge, r0 = i % per_bridge * GEMM_MR;
+
+            count = min64(ROWS / GEMM_MR, min64(per_bridge - i % per_bridge, end - i));
+            forward_tile(nd, &z, k, r0, min64(count * GEMM_MR, z.n - r0), own);
+        }
     }
 }
 
 /* ---- backward: x and residual, tile by tile ---- */
 
-/* u s_k of one row into to. */
-static void scaled_row(const wmi_node *nd, const sizes *z, int64_t k, const real *restrict dy,
-                       const real *restrict y, real *restrict to)
+/* to = dy through the activation that made y. */
+static void gate_row(int64_t n, const real *restrict dy, const real *restrict y, real slope,
+                     real *restrict to)
 {
-    const real slope = z->slope;
-
-    if (!z->conditional) {
-#pragma omp simd
-        for (int64_t j = 0; j < z->out; j++)
-            to[j] = (y[j] > 0 ? R(1.0) : slope) * dy[j];
+    if (slope == 1) {
+        memcpy(to, dy, (size_t)n * sizeof *to);
         return;
     }
-    const real *restrict s = (const real *)nd->in[SCALE]->val + k * z->out;
-
-    if (slope == 1) {
 #pragma omp simd
-        for (int64_t j = 0; j < z->out; j++)
-            to[j] = s[j] * dy[j];
-    } else {
-#pragma omp simd
-        for (int64_t j = 0; j < z->out; j++)
-            to[j] = (y[j] > 0 ? R(1.0) : slope) * s[j] * dy[j];
-    }
+    for (int64_t j = 0; j < n; j++)
+        to[j] = (y[j] > 0 ? R(1.0) : slope) * dy[j];
 }
 
 /* to = or += g through the activation whose sign v has; slope 1: v is not looked at. */
@@ -252,29 +264,41 @@ static void put_gradient(int64_t n, const real *restrict g, const real *restrict
     }
 }
 
-/* Rows first .. first + rows, which stand at row `place` of the chunk. */
+/* s_k u */
+static void scale_row(const wmi_node *nd, const sizes *z, int64_t k, const real *restrict u,
+                      real *restrict to)
+{
+    const real *restrict s = (const real *)nd->in[SCALE]->val + k * z->out;
+
+#pragma omp simd
+    for (int64_t j = 0; j < z->out; j++)
+        to[j] = s[j] * u[j];
+}
+
+/* Rows first .. first + rows, counted over all bridges, of which k is theirs; u and a are where
+ * those of the first one stand, or will. */
 static void backward_tile(const wmi_node *nd, const sizes *z, int64_t k, int64_t first,
-                          int64_t rows, int64_t place, real *own)
+                          int64_t rows, real *own, const real *u, const real *a)
 {
     const int64_t at = first * z->out;
     const real *y = (const real *)nd->val + at, *dy = (const real *)nd->grad + at;
-    const real *x = (const real *)nd->in[X]->val + first * z->in;
-    real *dx = nd->in[X]->grad, *packed = (real *)nd->scratch + place * GEMM_NR;
+    const real *x = (const real *)nd->in[X]->val + first * z->in, *left = u;
+    real *dx = nd->in[X]->grad, *tile = own + z->at_tile;
     const bool fresh = nd->fresh >> X & 1u;
 
-    for (int64_t r = 0; r < (z->wants_w ? rows : 0); r++) {
-        VNAME(pack_row)
-        (z->in, x + r * z->in, x + r * z->in, z->pre_slope, STRIDE, packed + z->at_x + r * GEMM_NR);
-        VNAME(pack_row)
-        (z->out, dy + r * z->out, y + r * z->out, z->slope, STRIDE, packed + z->at_u + r * GEMM_NR);
-    }
+    for (int64_t r = 0; z->copies_u && r < rows; r++)
+        gate_row(z->out, dy + r * z->out, y + r * z->out, z->slope, (real *)u + r * z->ldu);
+    for (int64_t r = 0; z->copies_a && r < rows; r++)
+        activate(z->in, x + r * z->in, z->pre_slope, (real *)a + r * z->lda);
     if (dx) {
-        real *product = z->pre_slope == 1 ? dx + first * z->in : own + ROWS * z->out;
+        real *product = z->pre_slope == 1 ? dx + first * z->in : own;
 
-        for (int64_t r = 0; r < rows; r++)
-            scaled_row(nd, z, k, dy + r * z->out, y + r * z->out, own + r * z->out);
-        GEMM_NN(rows, z->in, z->out, own, z->out, nd->scratch, GEMM_NR, z->out * GEMM_NR, product,
-                z->in, z->pre_slope == 1 && !fresh);
+        for (int64_t r = 0; z->conditional && r < rows; r++)
+            scale_row(nd, z, k, u + r * z->ldu, tile + r * z->out);
+        if (z->conditional)
+            left = tile;
+        GEMM_NN(rows, z->in, z->out, left, z->conditional ? z->out : z->ldu, nd->scratch, GEMM_NR,
+                z->out * GEMM_NR, product, z->in, z->pre_slope == 1 && !fresh);
         if (z->pre_slope != 1)
             put_gradient(rows * z->in, product, x, z->pre_slope, fresh, dx + first * z->in);
     }
@@ -326,72 +350,95 @@ static void spread_sums(const wmi_node *nd, const sizes *z, int64_t k, int64_t j
         to_t[at + j] = (nd->fresh >> SHIFT & 1u ? 0 : to_t[at + j]) + dt[j];
 }
 
-/* Column sums of a packed panel. */
-static void add_rows(int64_t count, const real *u, real *total)
+/* Column sums of `lanes` columns, at most GEMM_NR. */
+static void add_rows(int64_t count, const real *u, int64_t ld, int64_t lanes, real *total)
 {
+    const int first = (int)min64(lanes, VL), second = (int)max64(0, lanes - VL);
     vreal sum[2] = {vload(total), vload(total + VL)};
 
     for (int64_t r = 0; r < count; r++) {
-        sum[0] += vload(u + r * GEMM_NR);
-        sum[1] += vload(u + r * GEMM_NR + VL);
+        sum[0] += load_lanes(u + r * ld, first);
+        if (second)
+            sum[1] += load_lanes(u + r * ld + VL, second);
     }
     vstore(total, sum[0]);
     vstore(total + VL, sum[1]);
 }
 
-/* Rows [r0, r0 + count) of bridge k into the sums of one panel; at the bridge's last rows the sums
- * are handed on. The column sums dt wait behind the panel's G, in its last row. */
-static void add_chunk(const wmi_node *nd, const sizes *z, int64_t k, int64_t r0, int64_t count,
-                      int64_t p)
+/* One chunk: the rows themselves, and G and their sums dt, behind it, into sums. */
+static void backward_chunk(const wmi_node *nd, const sizes *z, int64_t k, int64_t c, real *own,
+                           real *sums)
 {
-    const int64_t j0 = p * GEMM_NR, cols = z->out - j0 < GEMM_NR ? z->out - j0 : GEMM_NR;
-    const real *x = (const real *)nd->scratch + z->at_x;
-    const real *u = (const real *)nd->scratch + z->at_u + p * STRIDE;
-    real *sum = (real *)nd->scratch + z->at_sum + p * (z->in + 1) * GEMM_NR;
-    real *dt = sum + z->in * GEMM_NR;
+    const int64_t r0 = c * z->chunk, rows = min64(z->chunk, z->n - r0), first = k * z->n + r0;
+    const real *u = z->copies_u ? own + z->at_u : (const real *)nd->grad + first * z->out;
+    const real *a = z->copies_a ? own + z->at_a : (const real *)nd->in[X]->val + first * z->in;
 
-    if (r0 == 0)
+    for (int64_t r = 0; r < rows; r += ROWS)
+        backward_tile(nd, z, k, first + r, min64(ROWS, rows - r), own, u + r * z->ldu,
+                      a + r * z->lda);
+    for (int64_t p = 0; z->wants_w && p < z->panels; p++) {
+        const int64_t j0 = p * GEMM_NR, cols = min64(z->out - j0, GEMM_NR);
+        real *sum = sums + j0 * (z->in + 1), *dt = sum + z->in * GEMM_NR;
+
         memset(dt, 0, GEMM_NR * sizeof *dt);
-    add_rows(count, u, dt);
-    for (int64_t q = 0; q < z->in_panels; q++) {
-        const int64_t i0 = q * GEMM_NR, left = z->in - i0;
-
-        GEMM_TN(left < GEMM_NR ? left : GEMM_NR, GEMM_NR, count, x + q * STRIDE, GEMM_NR, u,
-                GEMM_NR, 0, sum + i0 * GEMM_NR, GEMM_NR, r0 > 0);
+        add_rows(rows, u + j0, z->ldu, cols, dt);
+        GEMM_TN(z->in, cols, rows, a, z->lda, u + j0, z->ldu, 0, sum, GEMM_NR, false);
     }
-    if (r0 + count == z->n)
-        spread_sums(nd, z, k, j0, cols, sum, dt);
+}
+
+/* The sums of one panel over the chunks of bridge k, which they then are handed on to. */
+static void add_chunks(const wmi_node *nd, const sizes *z, int64_t k, int64_t p, real *sums)
+{
+    const int64_t j0 = p * GEMM_NR, n = (z->in + 1) * GEMM_NR;
+    real *restrict sum = sums + p * n;
+
+    for (int64_t c = 1; c < z->chunks; c++) {
+        const real *restrict more = sum + c * z->sum;
+
+        for (int64_t i = 0; i < n; i++)
+            sum[i] += more[i];
+    }
+    spread_sums(nd, z, k, j0, min64(z->out - j0, GEMM_NR), sum, sum + z->in * GEMM_NR);
+}
+
+static void backward_share(const wmi_node *nd, const sizes *z, int id, int team)
+{
+    real *scratch = nd->scratch, *own = scratch + z->at_own + id * z->own;
+    real *sums = scratch + z->at_sums;
+
+    if (nd->in[X]->grad) {
+        for (int64_t q = share(z->in_panels, id, team); q < share(z->in_panels, id + 1, team); q++)
+            pack_panel(nd, z, true, q, scratch);
+#pragma omp barrier
+    }
+    for (int64_t k0 = 0; k0 < z->m; k0 += z->group) {
+        const int64_t k1 = min64(k0 + z->group, z->m), chunks = (k1 - k0) * z->chunks;
+
+        for (int64_t i = share(chunks, id, team); i < share(chunks, id + 1, team); i++)
+            backward_chunk(nd, z, k0 + i / z->chunks, i % z->chunks, own, sums + i * z->sum);
+        if (!z->wants_w)
+            continue;
+#pragma omp barrier
+        for (int64_t p = share(z->panels, id, team); p < share(z->panels, id + 1, team); p++)
+            for (int64_t k = k0; k < k1; k++)
+                add_chunks(nd, z, k, p, sums + (k - k0) * z->chunks * z->sum);
+        if (k1 < z->m) {
+#pragma omp barrier
+        }
+    }
 }
 
 static void backward(const wmi_node *nd)
 {
     const sizes z = sizes_of(nd, WMI_BACKWARD);
-    real *scratch = nd->scratch;
 
     for (int i = W; z.n == 0 && i < nd->n_in && i < RESIDUAL; i++) /* no rows: the sums are zero */
         if (nd->in[i]->grad && nd->fresh >> i & 1u)
             memset(nd->in[i]->grad, 0, (size_t)nd->in[i]->n * sizeof(real));
+    if (z.n == 0)
+        return;
 #pragma omp parallel num_threads(nd->run->threads) if (worth_threads(nd))
-    {
-        real *own = scratch + z.at_own + omp_get_thread_num() * z.own;
-
-#pragma omp for schedule(static)
-        for (int64_t p = 0; p < (nd->in[X]->grad ? z.in_panels : 0); p++)
-            pack_panel(nd, &z, true, p, scratch);
-        for (int64_t k = 0; k < z.m; k++)
-            for (int64_t r0 = 0; r0 < z.n; r0 += z.chunk) {
-                const int64_t count = z.n - r0 < z.chunk ? z.n - r0 : z.chunk;
-                const int64_t first = k * z.n + r0;
-
-#pragma omp for schedule(static)
-                for (int64_t at = 0; at < count; at += ROWS)
-                    backward_tile(nd, &z, k, first + at, count - at < ROWS ? count - at : ROWS, at,
-                                  own);
-#pragma omp for schedule(static)
-                for (int64_t p = 0; p < (z.wants_w ? z.panels : 0); p++)
-                    add_chunk(nd, &z, k, r0, count, p);
-            }
-    }
+    backward_share(nd, &z, thread_id(), team_size());
 }
 
 static unsigned keeps(const wmi_node *nd)

@@ -1,12 +1,14 @@
 /* pool2d_tmpl.c - the average or the maximum of size x size windows that do not overlap:
  * (n, h, w, c) -> (n, ceil(h / size), ceil(w / size), c). Windows at the lower and right edge may
- * be cut; the average is over the cells that exist. Loops run over channels inside, LANES of them
- * at a time. */
+ * be cut; the average is over the cells that exist. Loops run over channels inside, a vector of
+ * them at a time. */
 #include "engine/infer.h"
+#include "engine/kernels/conv_lanes.h"
 #include "engine/ops.h"
-#include "engine/real.h"
 
-enum { LANES = 64, MAX_SIZE = 256 }; /* 256: a cell of a window is named by 16 bits */
+enum { MAX_SIZE = 256 }; /* a cell of a window is named by 16 bits */
+
+typedef uint16_t vcell __attribute__((vector_size(VL * sizeof(uint16_t)), aligned(1), may_alias));
 
 static wm_status infer(wmi_node *nd, wm_error *err)
 {
@@ -25,117 +27,143 @@ static wm_status infer(wmi_node *nd, wm_error *err)
 /* A window of the input: its first cell, in pixels from the start of the array, and its extent. */
 typedef struct window {
     int64_t at, w; /* w: pixels in a row of the image */
-    int rows, cols;
+    int64_t rows, cols;
 } window;
 
-/* Window number i, counted over (n, ho, wo). */
-static window window_of(const wmi_node *nd, int64_t i)
+/* Rows of windows are what threads share: row i over (n, ho). */
+typedef struct windows {
+    int64_t size, h, w, c, ho, wo;
+} windows;
+
+static windows windows_of(const wmi_node *nd)
 {
-    const int64_t size = ((const wmi_pool_attr *)nd->attr)->size;
-    const int64_t h = nd->in[0]->shape.dim[1], w = nd->in[0]->shape.dim[2];
-    const int64_t ho = nd->shape.dim[1], wo = nd->shape.dim[2];
-    const int64_t row = i / wo % ho * size, col = i % wo * size;
-    return (window){.at = (i / wo / ho * h + row) * w + col,
-                    .w = w,
-                    .rows = (int)(h - row < size ? h - row : size),
-                    .cols = (int)(w - col < size ? w - col : size)};
+    const int64_t *x = nd->in[0]->shape.dim, *y = nd->shape.dim;
+
+    return (windows){.size = ((const wmi_pool_attr *)nd->attr)->size,
+                     .h = x[1],
+                     .w = x[2],
+                     .c = x[3],
+                     .ho = y[1],
+                     .wo = y[2]};
 }
 
-static int64_t cell_at(const window *win, int cell)
+static window window_at(const windows *g, int64_t i, int64_t col)
 {
-    return win->at + cell / win->cols * win->w + cell % win->cols;
+    const int64_t row = i % g->ho * g->size, x = col * g->size;
+
+    return (window){.at = (i / g->ho * g->h + row) * g->w + x,
+                    .w = g->w,
+                    .rows = min64(g->h - row, g->size),
+                    .cols = min64(g->w - x, g->size)};
 }
 
-static int64_t window_count(const wmi_node *nd)
+/* `lanes` channels of the mean of a window, in double. */
+ALWAYS_INLINE void average(const window *win, int64_t c, const int lanes, const real *x, real *y)
 {
-    return nd->shape.dim[0] * nd->shape.dim[1] * nd->shape.dim[2];
+    double sum[VL] = {0};
+
+    for (int64_t i = 0; i < win->rows; i++)
+        for (int64_t j = 0; j < win->cols; j++)
+            for (int k = 0; k < lanes; k++)
+                sum[k] += (double)x[(win->at + i * win->w + j) * c + k];
+    for (int k = 0; k < lanes; k++)
+        y[k] = (real)(sum[k] / (double)(win->rows * win->cols));
 }
 
-static void average(const window *win, int64_t c, int n, const real *x, real *y)
+/* NaN counts as larger than all: a maximum must not hide it. Of equal cells the first counts. arg
+ * may be NULL. */
+ALWAYS_INLINE void maximum(const window *win, int64_t c, const int lanes, const real *x, real *y,
+                           uint16_t *arg)
 {
-    const int cells = win->rows * win->cols;
-    double sum[LANES] = {0};
-    for (int cell = 0; cell < cells; cell++) {
-        const real *v = x + cell_at(win, cell) * c;
-        for (int k = 0; k < n; k++)
-            sum[k] += (double)v[k];
-    }
-    for (int k = 0; k < n; k++)
-        y[k] = (real)(sum[k] / cells);
-}
+    vreal most = load_lanes(x + win->at * c, lanes);
+    vmask first = {0}, cell = {0};
 
-/* NaN counts as larger than all: a maximum must not hide it. Of equal cells the first counts. */
-static void maximum(const window *win, int64_t c, int n, const real *x, real *y, uint16_t *arg)
-{
-    const int cells = win->rows * win->cols;
-    real most[LANES];
-    int32_t first[LANES];
-    for (int k = 0; k < n; k++) {
-        most[k] = x[win->at * c + k];
-        first[k] = 0;
-    }
-    for (int cell = 1; cell < cells; cell++) {
-        const real *v = x + cell_at(win, cell) * c;
-        for (int k = 0; k < n; k++) {
-            const bool larger = (v[k] > most[k]) | (v[k] != v[k]); /* no branch: lanes */
-            most[k] = larger ? v[k] : most[k];
-            first[k] = larger ? cell : first[k];
+    for (int64_t i = 0; i < win->rows; i++)
+        for (int64_t j = 0; j < win->cols; j++, cell += 1) {
+            const vreal v = load_lanes(x + (win->at + i * win->w + j) * c, lanes);
+            const vmask larger = (v > most) | (v != v);
+
+            most = (vreal)(((vmask)v & larger) | ((vmask)most & ~larger));
+            first = (cell & larger) | (first & ~larger);
         }
-    }
-    for (int k = 0; k < n; k++)
-        y[k] = most[k];
-    for (int k = 0; k < n && arg; k++)
+    store_lanes(y, most, lanes);
+    if (arg && lanes == VL)
+        *(vcell *)arg = __builtin_convertvector(first, vcell);
+    for (int k = 0; arg && lanes < VL && k < lanes; k++)
         arg[k] = (uint16_t)first[k];
 }
 
 static void forward(const wmi_node *nd)
 {
     const bool max = ((const wmi_pool_attr *)nd->attr)->max;
-    const int64_t c = nd->shape.dim[3], windows = window_count(nd);
+    const windows g = windows_of(nd);
     const real *x = nd->in[0]->val; /* (n, h, w, c) */
-    real *y = nd->val;              /* (windows, c) */
-    uint16_t *arg = nd->saved;      /* (windows, c), or NULL: not max, or no gradient is wanted */
+    real *y = nd->val;              /* (n, ho, wo, c) */
+    uint16_t *arg = nd->saved;      /* the same, or NULL: not max, or no gradient is wanted */
+
 #pragma omp parallel for schedule(static)                                                          \
     num_threads(nd->run->threads) if (nd->in[0]->n >= WMI_OMP_MIN)
-    for (int64_t i = 0; i < windows; i++) {
-        const window win = window_of(nd, i);
-        for (int64_t k = 0; k < c; k += LANES) {
-            const int n = (int)(c - k < LANES ? c - k : LANES);
-            if (max)
-                maximum(&win, c, n, x + k, y + i * c + k, arg ? arg + i * c + k : NULL);
-            else
-                average(&win, c, n, x + k, y + i * c + k);
+    for (int64_t i = 0; i < nd->shape.dim[0] * g.ho; i++)
+        for (int64_t col = 0; col < g.wo; col++) {
+            const window win = window_at(&g, i, col);
+            const int64_t at = (i * g.wo + col) * g.c;
+
+            for (int64_t k = 0; k < g.c; k += VL) {
+                const int lanes = (int)min64(g.c - k, VL);
+                uint16_t *to = arg ? arg + at + k : NULL;
+
+                if (!max && lanes == VL)
+                    average(&win, g.c, VL, x + k, y + at + k);
+                else if (!max)
+                    average(&win, g.c, lanes, x + k, y + at + k);
+                else if (lanes == VL)
+                    maximum(&win, g.c, VL, x + k, y + at + k, to);
+                else
+                    maximum(&win, g.c, lanes, x + k, y + at + k, to);
+            }
         }
-    }
+}
+
+/* One cell of a window: dx = or += what it gets of dy. */
+static void cell_gradient(int64_t c, int64_t cell, const uint16_t *restrict arg, real share,
+                          const real *restrict dy, bool fresh, real *restrict dx)
+{
+    if (arg && fresh)
+        for (int64_t k = 0; k < c; k++)
+            dx[k] = arg[k] == cell ? dy[k] : R(0.0);
+    else if (arg)
+        for (int64_t k = 0; k < c; k++)
+            dx[k] += arg[k] == cell ? dy[k] : R(0.0);
+    else if (fresh)
+        for (int64_t k = 0; k < c; k++)
+            dx[k] = share * dy[k];
+    else
+        for (int64_t k = 0; k < c; k++)
+            dx[k] += share * dy[k];
 }
 
 /* Every cell of the input belongs to one window, so windows write apart from each other. */
 static void backward(const wmi_node *nd)
 {
-    const bool max = ((const wmi_pool_attr *)nd->attr)->max, fresh = nd->fresh & 1u;
-    const int64_t c = nd->shape.dim[3], windows = window_count(nd);
-    const uint16_t *arg = nd->saved;
+    const windows g = windows_of(nd);
+    const uint16_t *arg = ((const wmi_pool_attr *)nd->attr)->max ? nd->saved : NULL;
     const real *dy = nd->grad;
     real *dx = nd->in[0]->grad;
+
     if (!dx)
         return;
 #pragma omp parallel for schedule(static)                                                          \
     num_threads(nd->run->threads) if (nd->in[0]->n >= WMI_OMP_MIN)
-    for (int64_t i = 0; i < windows; i++) {
-        const window win = window_of(nd, i);
-        const int cells = win.rows * win.cols;
-        const real share = R(1.0) / (real)cells;
-        for (int cell = 0; cell < cells; cell++) {
-            real *restrict d = dx + cell_at(&win, cell) * c;
-            const real *restrict g = dy + i * c;
-            if (max)
-                for (int64_t k = 0; k < c; k++)
-                    d[k] = (fresh ? R(0.0) : d[k]) + (arg[i * c + k] == cell ? g[k] : R(0.0));
-            else
-                for (int64_t k = 0; k < c; k++)
-                    d[k] = (fresh ? R(0.0) : d[k]) + share * g[k];
+    for (int64_t i = 0; i < nd->shape.dim[0] * g.ho; i++)
+        for (int64_t col = 0; col < g.wo; col++) {
+            const window win = window_at(&g, i, col);
+            const int64_t at = (i * g.wo + col) * g.c, cells = win.rows * win.cols;
+
+            for (int64_t cell = 0; cell < cells; cell++)
+                cell_gradient(g.c, cell, arg ? arg + at : NULL, R(1.0) / (real)cells, dy + at,
+                              nd->fresh & 1u,
+                              dx + (win.at + cell / win.cols * win.w + cell % win.cols) * g.c);
         }
-    }
 }
 
 static size_t saved(const wmi_node *nd)
