@@ -28,7 +28,7 @@ typedef struct wmi_op_def wmi_op_def;
 
 /* What changes from run to run. */
 typedef struct wmi_run {
-    int threads;   /* fixed at compile: scratch is sized for it */
+    int threads;   /* as many as at compile, or fewer: scratch is sized for it */
     uint64_t seed; /* dropout draws are a function of (seed, node, step) */
     uint64_t step;
     bool training; /* dropout acts only in training */

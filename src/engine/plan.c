@@ -197,6 +197,21 @@ static void find_lifetimes(const planner *pl)
     }
 }
 
+/* For any number of threads that may come to serve it: fewer may each want more. */
+static size_t scratch_of(const planner *pl, const wmi_node *nd, wmi_phase phase)
+{
+    wmi_program *p = pl->p;
+    size_t most = 0;
+
+    for (p->run.threads = 1; nd->op->scratch && p->run.threads <= p->threads; p->run.threads++) {
+        const size_t bytes = nd->op->scratch(nd, phase);
+
+        most = bytes > most ? bytes : most;
+    }
+    p->run.threads = p->threads;
+    return most;
+}
+
 static void find_sizes(const planner *pl)
 {
     for (int64_t s = 0; s < pl->p->n_steps; s++) {
@@ -214,10 +229,9 @@ static void find_sizes(const planner *pl)
         b[SCRATCH_BACKWARD].at = &step->scratch[WMI_BACKWARD];
         if (!wmi_plan_calls(nd))
             continue;
-        if (nd->op->scratch && (b[SCRATCH_FORWARD].bytes = nd->op->scratch(nd, WMI_FORWARD)))
+        if ((b[SCRATCH_FORWARD].bytes = scratch_of(pl, nd, WMI_FORWARD)))
             extend(&b[SCRATCH_FORWARD], forward);
-        if (nd->op->scratch && nd->wants_grad &&
-            (b[SCRATCH_BACKWARD].bytes = nd->op->scratch(nd, WMI_BACKWARD)))
+        if (nd->wants_grad && (b[SCRATCH_BACKWARD].bytes = scratch_of(pl, nd, WMI_BACKWARD)))
             extend(&b[SCRATCH_BACKWARD], backward);
         if (nd->op->saved && nd->wants_grad && (b[SAVED].bytes = nd->op->saved(nd))) {
             extend(&b[SAVED], forward);
@@ -415,7 +429,7 @@ wm_status wmi_plan(wmi_program *p, const wmi_compile_opts *opts, wm_error *err)
     wm_status st;
 
     /* Inside a parallel region the tasks are spread already: kernels are serial there. */
-    p->run.threads = omp_in_parallel() ? 1 : omp_get_max_threads();
+    p->threads = p->run.threads = omp_in_parallel() ? 1 : omp_get_max_threads();
     if ((st = wmi_alloc(&pl.index, pl.n_nodes, sizeof *pl.index, "plan", err)) ||
         (st = wmi_alloc(&pl.on_path, pl.n_nodes, sizeof *pl.on_path, "plan", err)) ||
         (st = wmi_alloc(&pl.written, pl.n_nodes, sizeof *pl.written, "plan", err)) ||

@@ -22,6 +22,7 @@ struct wmi_program {
     size_t bytes;
     void *grad; /* bound flat vector, or NULL */
     const void *theta;
+    int threads; /* that scratch has room for */
     wmi_run run;
 };
 

@@ -2,6 +2,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -111,8 +112,17 @@ static void call(const wmi_step *step, wmi_phase phase)
     }
 }
 
+/* Those of the plan, or fewer, if OpenMP has been told so since. */
+static void count_threads(wmi_program *p)
+{
+    const int now = omp_in_parallel() ? 1 : omp_get_max_threads();
+
+    p->run.threads = now < p->threads ? now : p->threads;
+}
+
 wm_status wmi_program_forward(wmi_program *p, wm_error *err)
 {
+    count_threads(p);
     for (int64_t s = 0; s < p->n_steps; s++) {
         const wmi_node *nd = p->steps[s].nd;
 

@@ -162,7 +162,10 @@ static wm_status run_loop(wmi_train_loop *l, wmi_loop_end *end, wm_error *err)
     while (!over) {
         double now;
 
-        if ((st = take_step(l, wm_clock(c->sink) - start, err)))
+        wmi_pace_begin(&l->pace);
+        st = take_step(l, wm_clock(c->sink) - start, err);
+        wmi_pace_end(&l->pace);
+        if (st)
             return st;
         if ((s->step % eval_every == 0 || s->step == iterations) &&
             (st = wmi_train_loop_evaluate(l, err)))

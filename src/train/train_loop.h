@@ -4,6 +4,7 @@
 #ifndef WMI_TRAIN_TRAIN_LOOP_H
 #define WMI_TRAIN_TRAIN_LOOP_H
 
+#include "base/pace.h"
 #include "engine/program.h"
 #include "train/pieces.h"
 #include "train/train_state.h"
@@ -44,6 +45,7 @@ typedef struct wmi_train_loop {
     bool asked;     /* by on_eval, to leave */
     wmi_pieces shared;
     bool over_asked, over_time; /* what ranks have agreed on */
+    wmi_pace pace;
 } wmi_train_loop;
 
 enum { WMI_LOOP_TEXT = 128 }; /* bytes for speak() */

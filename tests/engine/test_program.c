@@ -172,6 +172,38 @@ static void a_repeat_gives_the_same_bits(void **state)
     net_free(&t);
 }
 
+/* A program may be served by fewer threads than it was made for (base/pace.h). */
+static void other_threads_give_the_same_bits(void **state)
+{
+    static const int threads[] = {5, 1, 2, 4, 9};
+    const int before = omp_get_max_threads();
+    net t;
+    wm_error err;
+    float *first;
+
+    (void)state;
+    omp_set_num_threads(threads[0]);
+    assert_ok(net_new(&t, false, &err), err);
+    fill_input(&t);
+    assert_ok(wmi_alloc(&first, wmi_params_count(t.params), sizeof *first, "gradient", &err), err);
+    for (size_t k = 0; k < sizeof threads / sizeof *threads; k++) {
+        omp_set_num_threads(threads[k]);
+        assert_ok(wmi_program_backward(t.program, &err), err);
+        assert_int_equal(t.program->run.threads, threads[k] < 5 ? threads[k] : 5);
+        for (int64_t i = 0; i < wmi_params_entries(t.params); i++) {
+            const wmi_param_entry *e = wmi_params_entry(t.params, i);
+            const size_t bytes = (size_t)e->count * sizeof *first;
+
+            if (k == 0)
+                memcpy(first + e->offset, t.grad + e->offset, bytes);
+            assert_memory_equal(first + e->offset, t.grad + e->offset, bytes);
+        }
+    }
+    omp_set_num_threads(before);
+    wmi_free(first);
+    net_free(&t);
+}
+
 static void a_parameter_outside_the_loss_has_gradient_zero(void **state)
 {
     net t;
@@ -375,6 +407,7 @@ int main(void)
         cmocka_unit_test(steps_allocate_nothing),
         cmocka_unit_test(every_failed_allocation_is_an_error_without_leak),
         cmocka_unit_test(a_repeat_gives_the_same_bits),
+        cmocka_unit_test(other_threads_give_the_same_bits),
         cmocka_unit_test(a_parameter_outside_the_loss_has_gradient_zero),
         cmocka_unit_test(frozen_parameters_have_gradient_zero_and_cost_nothing),
         cmocka_unit_test(a_program_made_in_a_parallel_region_is_serial),
