@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""check_ranks.py WAYMARK CASE: the command under mpirun.
+"""check_ranks.py WAYMARK CASE [KILLS]: the command under mpirun.
 
   model   the same of a network and of chains, whose work is shared in smaller pieces
   same    1, 2 and 3 ranks give the same answer, bit for bit, and say it once
   errors  what is wrong is said once; standard input is refused; other commands run once
-  killed  a rank that is killed ends the job; another number of ranks resumes it to the same answer
+  killed  a rank that is killed ends the job; another number of ranks resumes it to the same answer. With KILLS so many
+          times, each rank in turn, ever later
   hangs   a rank that is stopped is found by --rank-limit, and named
 
 Exits with 77, which CTest calls skipped, where there is no mpirun or no module for it."""
@@ -20,17 +21,17 @@ WAYMARK = os.path.abspath(sys.argv[1])
 TIMES = {"seconds", "threads", "ranks", "n_threads"}
 
 
-def launch(ranks, *words, fault=None):
-    """fault: what rank 1 meets at its twelfth call that changes a file (src/base/io.h), while it writes its second
-    checkpoint: nothing depends on when this script looks."""
+def launch(ranks, *words, fault=None, of=1):
+    """fault: which call of rank `of` that changes a file fails, and how (src/base/io.h): nothing depends on when this
+    script looks."""
     env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                OMPI_MCA_rmaps_base_oversubscribe="1", OMP_WAIT_POLICY="passive",
                OMPI_MCA_btl_vader_single_copy_mechanism="none")
     # linear algebra sums in another order with another number of threads: one of each rank
     job = [WAYMARK, *words, "--threads", "1"]
     if fault:
-        front = ["mpirun", "-n", "1", *job, ":", "-n", "1", "env", f"WAYMARK_IO_FAULT=12:{fault}", *job]
-        job = [*front, ":", "-n", str(ranks - 2), *job] if ranks > 2 else front
+        job = ["mpirun", *sum(([":"] * (r > 0) + ["-n", "1"] + ["env", "WAYMARK_IO_FAULT=" + fault] * (r == of) + job
+                               for r in range(ranks)), [])]
     elif ranks > 1:
         job = ["mpirun", "-n", str(ranks), *job]
     return subprocess.Popen(job, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -116,21 +117,23 @@ def errors():
     assert code == 1 and err.count("kept") == 1, err  # the folder is not replaced unasked
 
 
-def killed():
+def killed(kills=1):
     words = ["ratio", "p.npy", "q.npy", "--model", "mlp", "--iterations", "100", "--bridges", "1"]
     clean = answer(1, *words)
-    job = launch(3, *words, "-o", "run", "-q", fault="kill")
-    _, err = job.communicate(timeout=300)
-    assert job.returncode != 0, (job.returncode, err)
-    assert "rank 1" in err and "illed" in err, err
-    code, out, err = run(2, *words, "-o", "run", "--resume", "--json", "-q")
-    assert code == 0, err
-    assert plain(json.loads(out)) == clean
+    for i in range(int(kills)):  # twelve: rank 1 writes its second checkpoint
+        rank, call = (i + 1) % 3, 12 + i // 3
+        job = launch(3, *words, "-o", f"run{i}", "-q", fault=f"{call}:kill", of=rank)
+        _, err = job.communicate(timeout=300)
+        assert job.returncode != 0, (rank, call, err)
+        assert f"rank {rank}" in err and "illed" in err, (rank, call, err)
+        code, out, err = run(2, *words, "-o", f"run{i}", "--resume", "--json", "-q")
+        assert code == 0, (rank, call, err)
+        assert plain(json.loads(out)) == clean, (rank, call)
 
 
 def hangs():
     job = launch(2, "ratio", "p.npy", "q.npy", "--model", "mlp", "--iterations", "100",
-                 "--rank-limit", "12", "-o", "run", fault="stop")
+                 "--rank-limit", "12", "-o", "run", fault="12:stop")
     try:
         _, err = job.communicate(timeout=300)
     finally:
@@ -153,7 +156,7 @@ def main():
             assert code == 0, err
         os.rename("shift/p.npy", "p.npy")
         os.rename("shift/q.npy", "q.npy")
-        globals()[sys.argv[2]]()
+        globals()[sys.argv[2]](*sys.argv[3:])
         os.chdir("/")
     print("passed")
     return 0
