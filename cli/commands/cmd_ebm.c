@@ -79,11 +79,11 @@ static const opt_row rows[] = {
     FLAG(fit.x_space, "x-space",
          "waymarks between data and noise, not between what the noise maps to them"),
     TEXT(model, "model", "TERMS", "quadratic, additive, mlp, resnet, joined by +",
-         .unset = "additive+mlp for images, additive+resnet where --network is given, else "
-                  "quadratic+additive+mlp"),
+         .unset = "additive+mlp for images, additive+resnet where --network is given or the "
+                  "objective is denoise, else quadratic+additive+mlp"),
     TEXT(fit.network, "network", "LAYERS",
          "of the resnet: laptop, paper, or as in 'stem 5/2 32, 32 down, 64, dense 128'",
-         .unset = "laptop"),
+         .unset = "laptop, with denoise 'stem 5/2 32, 32 down, 64, 64 down, dense 128, flat'"),
     INTEGER(fit.mlp_width, "width", "N", 1, 100000, "of the mlp",
             .unset = "auto, 512 for images, else 128"),
     INTEGER(fit.mlp_blocks, "blocks", "N", 1, 100, "of the mlp",

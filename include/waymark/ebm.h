@@ -72,11 +72,13 @@ typedef struct wm_ebm_opts {
                                           tables */
     double noise_dropout;              /**< flow; not set (default): 0.1 for images, 0 for tables */
     unsigned model;    /**< WM_EBM_*; 0 (default): additive and mlp for images, additive and resnet
-                          where network is given; quadratic, additive and mlp for tables */
+                          where network is given or with denoise; quadratic, additive and mlp for
+                          tables */
     wm_choice filters; /**< additive: splines of the principal components and of the whitened
                           columns (ZCA) too; auto (default): for images */
     const char *network; /**< resnet: "laptop", "paper" or a list such as "stem 5/2 32, 32, 32
-                            down, 64, dense 128"; NULL (default): laptop */
+                            down, 64, dense 128"; NULL (default): laptop, with denoise "stem 5/2
+                            32, 32 down, 64, 64 down, dense 128, flat" */
     int64_t bases;       /**< additive: splines per column; not set (default): 16 */
     int64_t mlp_width;   /**< not set (default): 512 for images, 128 for tables */
     int64_t mlp_blocks;  /**< not set (default): 1 for images, 2 for tables and with denoise */

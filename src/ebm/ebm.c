@@ -11,6 +11,9 @@ enum { EBM_TERMS = WM_EBM_QUADRATIC | WM_EBM_ADDITIVE | WM_EBM_MLP | WM_EBM_RESN
 
 enum { LEVEL_ROWS = 8 }; /* that levels are made of, where they are more: one for 2 of log-SNR */
 
+/* Of images, for levels. */
+static const char levels_network[] = "stem 5/2 32, 32 down, 64, 64 down, dense 128, flat";
+
 /* Terms are numbered alike here, in ratio.h and in nn/. */
 _Static_assert(WM_EBM_QUADRATIC == WMI_TERM_QUADRATIC && WM_EBM_ADDITIVE == WMI_TERM_ADDITIVE &&
                    WM_EBM_MLP == WMI_TERM_MLP && WM_EBM_RESNET == WMI_TERM_RESNET,
@@ -53,7 +56,8 @@ unsigned wmi_ebm_terms(const wm_ebm_opts *o)
     if (o->model)
         return o->model;
     if (o->height > 0)
-        return WM_EBM_ADDITIVE | (o->network ? WM_EBM_RESNET : WM_EBM_MLP);
+        return WM_EBM_ADDITIVE |
+               (o->network || o->objective == WM_OBJECTIVE_DENOISE ? WM_EBM_RESNET : WM_EBM_MLP);
     return WM_EBM_QUADRATIC | WM_EBM_ADDITIVE | WM_EBM_MLP;
 }
 
@@ -115,7 +119,11 @@ static wm_status set_model(wmi_model *net, const wm_ebm_opts *o, int64_t bridges
     net->resnet.height = o->height;
     net->resnet.width = o->width;
     net->resnet.channels = o->channels;
-    return wmi_resnet_parse(&net->resnet, o->network ? o->network : "laptop", err);
+    return wmi_resnet_parse(&net->resnet,
+                            o->network    ? o->network
+                            : net->levels ? levels_network
+                                          : "laptop",
+                            err);
 }
 
 wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)

@@ -78,7 +78,7 @@ int64_t wmi_anneal_counts(int64_t m, int64_t steps, const double *shares, int64_
 
     for (int64_t k = 0; shares && k < m; k++)
         all += shares[k];
-    if (!(all > 0)) {
+    if (!shares || !(all > 0)) {
         for (int64_t k = 0; k < m; k++)
             count[k] = steps / m;
         return steps / m * m;
