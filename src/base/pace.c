@@ -3,11 +3,12 @@
 
 #include "base/pace.h"
 
+#include <math.h>
 #include <omp.h>
 #include <sys/resource.h>
 #include <time.h>
 
-static const double WINDOW = 0.02;         /* seconds of steps that are compared, two at least */
+static const double WINDOW = 0.05;         /* seconds of steps that are compared, two at least */
 static const double AWAY = 50;             /* a second: on an idle machine there are some few */
 static const double SOON = 0.25, LATE = 8; /* seconds until the next trial */
 static const double CLEARLY = 0.9;         /* what a trial must take of the time */
@@ -27,27 +28,37 @@ static int64_t times_away(void)
     return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_nivcsw;
 }
 
-/* A trial has ended: the better number of threads stays. What trials lose is a fiftieth at most. */
+static double twice(double patience)
+{
+    return 2 * patience < LATE ? 2 * patience : LATE;
+}
+
+/* A trial has ended: the better number of threads stays. What trials lose is a fiftieth at most.
+ * More that were good for a moment only, since the others happened to be away, are tried ever less
+ * often. */
 static void judge(wmi_pace *p, double time, double mean)
 {
     const double lost = (mean - p->mean) * (double)p->steps;
 
     if (mean < CLEARLY * p->mean) {
         p->mean = mean;
-        p->patience = SOON;
+        p->next[!p->up] = time + (p->up ? 0 : p->patience[1]);
+        p->patience[0] = SOON;
+        p->patience[1] = p->up ? p->patience[1] : twice(p->patience[1]);
     } else {
         p->now = p->other;
-        p->patience = p->patience * 2 < LATE ? p->patience * 2 : LATE;
+        p->next[p->up] = time + fmax(p->patience[p->up], 50 * lost);
+        p->patience[p->up] = twice(p->patience[p->up]);
     }
-    p->next = time + (p->patience > 50 * lost ? p->patience : 50 * lost);
     p->trial = false;
 }
 
 /* Fewer where we are sent away, more where there are more; in turns where both can be. */
-static void try_other(wmi_pace *p, bool sent_away)
+static void try_other(wmi_pace *p, double time, bool sent_away)
 {
     const int by = p->now >= 8 ? p->now / 4 : 1;
-    const bool fewer = sent_away && p->now > 1, more = p->now < p->most;
+    const bool fewer = sent_away && p->now > 1 && time >= p->next[0];
+    const bool more = p->now < p->most && time >= p->next[1];
 
     if (!fewer && !more)
         return;
@@ -63,7 +74,7 @@ void wmi_pace_count(wmi_pace *p, int most, double time, double seconds, int64_t 
     double mean;
 
     if (p->most != most)
-        *p = (wmi_pace){.most = most, .now = most, .patience = SOON};
+        *p = (wmi_pace){.most = most, .now = most, .patience = {SOON, SOON}};
     p->sum += seconds;
     p->steps++;
     p->away += away;
@@ -74,8 +85,7 @@ void wmi_pace_count(wmi_pace *p, int most, double time, double seconds, int64_t 
         judge(p, time, mean);
     } else {
         p->mean = mean;
-        if (time >= p->next)
-            try_other(p, (double)p->away > AWAY * p->sum);
+        try_other(p, time, (double)p->away > AWAY * p->sum);
     }
     p->sum = 0;
     p->steps = p->away = 0;

@@ -15,12 +15,13 @@
 /* Zeros to begin with. For one thread at a time. */
 typedef struct wmi_pace {
     int most, now, other; /* threads: allowed, used, those used before a trial */
-    bool trial, up;       /* up: the last trial was of more */
+    bool trial, up;       /* up: this trial, or the last, is of more */
     double mean;          /* seconds of a step with those used, or in a trial with the others */
     double sum;           /* of the steps of this window */
     int64_t steps;
     int64_t away; /* how often threads were sent away in it */
-    double next, patience;
+    double next[2],
+        patience[2]; /* when fewer and more may be tried, and how long after a failure */
     /* of the step under way */
     int before;
     double start;

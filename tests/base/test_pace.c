@@ -82,6 +82,23 @@ static void of_many_cores_the_free_ones_are_used(void **state)
     assert_true((r.steps - before) * 0.004 / 6 > 0.9 * 100);
 }
 
+/* The other rests for 0.1 s of every 0.35: what is won then does not pay for what follows. */
+static void moments_of_rest_do_not_deceive(void **state)
+{
+    const double work = 0.004;
+    run r = {.time = 5};
+    double before = 0;
+
+    (void)state;
+    while (r.time < 300) {
+        const machine m = {2, fmod(r.time, 0.35) > 0.1};
+
+        go(&r, m, work, 0.001); /* one step */
+        before = r.time < 100 ? r.steps : before;
+    }
+    assert_true((r.steps - before) * work > 0.95 * 200);
+}
+
 /* The first step finds OpenMP as it was, later ones the pace; outside nothing changes. */
 static void steps_have_the_threads_of_the_pace(void **state)
 {
@@ -106,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_idle_machine_is_used_whole),
                                        cmocka_unit_test(beside_a_busy_core_fewer_are_used),
                                        cmocka_unit_test(of_many_cores_the_free_ones_are_used),
+                                       cmocka_unit_test(moments_of_rest_do_not_deceive),
                                        cmocka_unit_test(steps_have_the_threads_of_the_pace)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
