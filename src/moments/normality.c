@@ -125,6 +125,82 @@ static double find_tie(int64_t n, int64_t da, const double *a, int64_t db, const
     return most;
 }
 
+/* What is left of whitened rows b (n, db) without what rows a (n, da) say of them linearly, white
+ * again: out (n, db). WM_EINVAL where nothing is left of some direction. */
+static wm_status take_out_linear(int64_t n, int64_t da, const double *a, int64_t db,
+                                 const double *b, double *out, wm_error *err)
+{
+    double *cross = NULL, *left = NULL;
+    wm_status st;
+
+    if ((st = wmi_alloc(&cross, da * db, sizeof *cross, "normality", err)) ||
+        (st = wmi_alloc(&left, n * db, sizeof *left, "normality", err)))
+        goto done;
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t i = 0; i < da; i++)
+            for (int64_t j = 0; j < db; j++)
+                cross[i * db + j] += a[r * da + i] * b[r * db + j] / (double)n;
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t j = 0; j < db; j++) {
+            left[r * db + j] = b[r * db + j];
+            for (int64_t i = 0; i < da; i++)
+                left[r * db + j] -= a[r * da + i] * cross[i * db + j];
+        }
+    st = whiten(n, db, 0, db, left, out, err);
+done:
+    wmi_free(left);
+    wmi_free(cross);
+    return st;
+}
+
+/* Largest z of the means of (a_i^2 - 1)(e_j^2 - 1), and of the same of squared lengths, over rows
+ * a (n, da), e (n, db); sums is (2, da, db). */
+static double find_spread(int64_t n, int64_t da, const double *a, int64_t db, const double *e,
+                          double *sums)
+{
+    double *const mean = sums, *const square = sums + da * db, most = 0, all = 0, all2 = 0;
+
+    memset(sums, 0, (size_t)(2 * da * db) * sizeof *sums);
+    for (int64_t r = 0; r < n; r++) {
+        const double *ar = a + r * da, *er = e + r * db;
+        const double v =
+            (squared_length(da, ar) - (double)da) * (squared_length(db, er) - (double)db);
+
+        all += v;
+        all2 += v * v;
+        for (int64_t i = 0; i < da; i++)
+            for (int64_t j = 0; j < db; j++) {
+                const double w = (ar[i] * ar[i] - 1) * (er[j] * er[j] - 1);
+
+                mean[i * db + j] += w;
+                square[i * db + j] += w * w;
+            }
+    }
+    most = fabs(all) / sqrt(all2 + 1e-300);
+    for (int64_t i = 0; i < da * db; i++)
+        most = fmax(most, fabs(mean[i]) / sqrt(square[i] + 1e-300));
+    return most;
+}
+
+/* Of pairs: v less what u says of it linearly, and the other way round, has the same spread
+ * wherever u is. Where nothing is left, there is nothing to ask. */
+static wm_status look_at_spread(wmi_normality *out, int64_t n, const int64_t d[2],
+                                double *const z[2], double *sums, wm_error *err)
+{
+    wm_status st = WM_OK;
+
+    for (int b = 0; b < 2 && !st; b++) {
+        double *left = NULL;
+
+        if (!(st = wmi_alloc(&left, n * d[1 - b], sizeof *left, "normality", err)) &&
+            !(st = take_out_linear(n, d[b], z[b], d[1 - b], z[1 - b], left, err)))
+            out->tie = fmax(out->tie, find_spread(n, d[b], z[b], d[1 - b], left, sums));
+        wmi_free(left);
+        st = st == WM_EINVAL ? WM_OK : st;
+    }
+    return st;
+}
+
 /* Whitened rows a (n, da) along the directions in which they go with b (n, db) by more than chance:
  * into out (n, k). */
 static wm_status project(int64_t n, int64_t da, const double *a, int64_t db, const double *b,
@@ -189,7 +265,8 @@ static void judge(wmi_normality *out, int64_t n, const int64_t d[2], double *con
                   double *scratch, double *sums)
 {
     const int64_t blocks = d[1] ? 2 : 1, other = blocks - 1;
-    const double products = (double)(d[0] * d[other] * blocks);
+    const double lengths = (double)(d[0] * d[other] * blocks);
+    const double products = d[1] ? 2 * lengths + 2 : lengths; /* of pairs, those of spread too */
 
     for (int64_t b = 0; b < blocks; b++) {
         out->shape = fmax(out->shape, find_shape(n, d[b], z[b], scratch));
@@ -218,7 +295,7 @@ wm_status wmi_normality_of(wmi_normality *out, int64_t n, int64_t d, const doubl
             (st = whiten(rows, d, b ? pairs : 0, dims[b], x, z[b], err)))
             goto done;
     judge(out, rows, dims, z, scratch, sums);
-    if (pairs)
+    if (pairs && !(st = look_at_spread(out, rows, dims, z, sums, err)))
         st = look_along(out, rows, dims, z, scratch, err);
 done:
     wmi_free(z[1]);

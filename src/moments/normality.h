@@ -4,7 +4,8 @@
  * tables are normal. Of pairs it finds only what is linear between u and v. Whitened rows z of a
  * normal table have columns that are normal, squared lengths that are chi-squared, and directions
  * that do not depend on the length: E[(|z|^2 - d - 2) z_i z_j] = 0, and of pairs
- * E[(|u|^2 - d_u - 2) u_i v_j] = 0. */
+ * E[(|u|^2 - d_u - 2) u_i v_j] = 0. Of normal pairs, what u does not say of v linearly, e, has the
+ * same spread wherever u is: E[(u_i^2 - 1)(e_j^2 - 1)] = 0, and so of squared lengths. */
 #ifndef WMI_MOMENTS_NORMALITY_H
 #define WMI_MOMENTS_NORMALITY_H
 

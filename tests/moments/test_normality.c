@@ -46,6 +46,14 @@ static void turn(double *x)
     x[1] = u1;
 }
 
+/* In half of the rows a column of v has the size, not the sign, of one of u. Each block stays
+ * normal and there is no correlation of any kind but that of squares. */
+static void go_together_in_size(double *x)
+{
+    if (x[1] > 0)
+        x[2] = copysign(x[0], x[2]);
+}
+
 static wmi_normality look(change *f, int64_t pairs, uint64_t seed)
 {
     const wmi_rng rng = wmi_rng_make(seed, "normality");
@@ -78,13 +86,15 @@ static void normal_rows_look_normal(void **state)
 static void others_do_not(void **state)
 {
     const wmi_normality heavy = look(make_heavy, 0, 1), two = look(split_in_two, 0, 1),
-                        turned = look(turn, 2, 1);
+                        turned = look(turn, 2, 1), sizes = look(go_together_in_size, 2, 1);
 
     (void)state;
     assert_true(heavy.shape > 2 * heavy.shape_limit);
     assert_true(two.shape > 2 * two.shape_limit);
     assert_true(turned.tie > 2 * turned.tie_limit);
     assert_true(turned.shape <= turned.shape_limit); /* only the tie shows it */
+    assert_true(sizes.tie > 1.5 * sizes.tie_limit);
+    assert_true(sizes.shape <= sizes.shape_limit);
 }
 
 /* Eight columns each of u and v: w0, which has two humps, and y0, which goes with it, are spread
