@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "check/checks.h"
+#include "check/edges.h"
 #include "check/support.h"
 #include "study/study_impl.h"
 
@@ -311,8 +312,15 @@ wm_status wmi_study_check_support(wm_study *s, wm_error *err)
         const int64_t n[] = {s->data.n[own], s->data.n[1 - own]};
         const double *const x[] = {c.x[own], c.x[1 - own]};
         wmi_support found;
+        double across;
 
         wmi_support_of(&found, n, c.d, x);
+        if ((st = wmi_edges_of(&across, n, c.d, x, err)))
+            break;
+        if (across > found.beyond) {
+            found.beyond = across;
+            found.column = -1;
+        }
         judge_support(s, &found, own, &c);
     }
     free_numbers(&c);
