@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "check/checks.h"
-#include "check/edges.h"
 #include "check/support.h"
+#include "columns/edges.h"
 #include "study/study_impl.h"
 
 static const double BEHIND = 0.005; /* share of rows behind a border of the other table */

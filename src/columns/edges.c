@@ -1,5 +1,5 @@
 /* edges.c - directions in which one table breaks off (edges.h). */
-#include "check/edges.h"
+#include "columns/edges.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 
 #include "asserts.h"
 #include "base/rng.h"
-#include "check/edges.h"
+#include "columns/edges.h"
 
 enum { N = 3000, D = 4, DRAWN = 4 * N };
 

@@ -5,8 +5,8 @@
  * no row behind it, and p goes on. Directions are found on one half of the rows, where p and q
  * differ in mean and spread, then turned towards what tells the rows of p that lie out there from
  * those of q; whether there is an edge, the other half says. */
-#ifndef WMI_CHECK_EDGES_H
-#define WMI_CHECK_EDGES_H
+#ifndef WMI_COLUMNS_EDGES_H
+#define WMI_COLUMNS_EDGES_H
 
 #include <stdint.h>
 
