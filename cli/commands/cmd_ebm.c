@@ -79,13 +79,13 @@ static const opt_row rows[] = {
     FLAG(fit.x_space, "x-space",
          "waymarks between data and noise, not between what the noise maps to them"),
     TEXT(model, "model", "TERMS", "quadratic, additive, mlp, resnet, joined by +",
-         .unset = "additive+mlp for images, additive+resnet where --network is given or the "
-                  "objective is denoise, else quadratic+additive+mlp"),
+         .unset = "additive+mlp for images, additive+resnet where --network is given, else "
+                  "quadratic+additive+mlp"),
     TEXT(fit.network, "network", "LAYERS",
          "of the resnet: laptop, paper, or as in 'stem 5/2 32, 32 down, 64, dense 128'",
-         .unset = "laptop, with denoise 'stem 5/2 32, 32 down, 64, 64 down, dense 128, flat'"),
+         .unset = "laptop"),
     INTEGER(fit.mlp_width, "width", "N", 1, 100000, "of the mlp",
-            .unset = "auto, 512 for images, else 128"),
+            .unset = "auto, 512 for images, 768 with denoise, else 128"),
     INTEGER(fit.mlp_blocks, "blocks", "N", 1, 100, "of the mlp",
             .unset = "auto, 1 for images but for denoise, else 2"),
     INTEGER(fit.bases, "bases", "N", 4, 1000, "splines for each column of the additive term",

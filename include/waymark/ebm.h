@@ -72,21 +72,19 @@ typedef struct wm_ebm_opts {
                                           tables */
     double noise_dropout;              /**< flow; not set (default): 0.1 for images, 0 for tables */
     unsigned model;    /**< WM_EBM_*; 0 (default): additive and mlp for images, additive and resnet
-                          where network is given or with denoise; quadratic, additive and mlp for
-                          tables */
+                          where network is given; quadratic, additive and mlp for tables */
     wm_choice filters; /**< additive: splines of the principal components and of the whitened
                           columns (ZCA) too; auto (default): for images */
     const char *network; /**< resnet: "laptop", "paper" or a list such as "stem 5/2 32, 32, 32
-                            down, 64, dense 128"; NULL (default): laptop, with denoise "stem 5/2
-                            32, 32 down, 64, 64 down, dense 128, flat" */
+                            down, 64, dense 128"; NULL (default): laptop */
     int64_t bases;       /**< additive: splines per column; not set (default): 16 */
-    int64_t mlp_width;   /**< not set (default): 512 for images, 128 for tables */
-    int64_t mlp_blocks;  /**< not set (default): 1 for images, 2 for tables and with denoise */
-    int64_t bridges;     /**< m >= 1; default 10; 1 is noise-contrastive estimation */
-    wm_spacing spacing;  /**< default power 1, with denoise snr 5 in its place; for images, and with
-                            denoise, the first bridge is dropped at 0.01 */
-    bool x_space;        /**< waymarks between data and noise themselves, not between what F
-                            maps to them; the same for Gaussian noise */
+    int64_t mlp_width;  /**< not set (default): 512 for images (768 with denoise), 128 for tables */
+    int64_t mlp_blocks; /**< not set (default): 1 for images, 2 for tables and with denoise */
+    int64_t bridges;    /**< m >= 1; default 10; 1 is noise-contrastive estimation */
+    wm_spacing spacing; /**< default power 1, with denoise snr 5 in its place; for images, and with
+                           denoise, the first bridge is dropped at 0.01 */
+    bool x_space;       /**< waymarks between data and noise themselves, not between what F
+                           maps to them; the same for Gaussian noise */
     wm_choice spread; /**< every bridge has trajectories of its own, instead of all bridges the same
                          ones; auto (default): for images over Gaussian noise, where that costs
                          nothing, unless the objective is multinomial */

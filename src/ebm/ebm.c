@@ -11,9 +11,6 @@ enum { EBM_TERMS = WM_EBM_QUADRATIC | WM_EBM_ADDITIVE | WM_EBM_MLP | WM_EBM_RESN
 
 enum { LEVEL_ROWS = 8 }; /* that levels are made of, where they are more: one for 2 of log-SNR */
 
-/* Of images, for levels. */
-static const char levels_network[] = "stem 5/2 32, 32 down, 64, 64 down, dense 128, flat";
-
 /* Terms are numbered alike here, in ratio.h and in nn/. */
 _Static_assert(WM_EBM_QUADRATIC == WMI_TERM_QUADRATIC && WM_EBM_ADDITIVE == WMI_TERM_ADDITIVE &&
                    WM_EBM_MLP == WMI_TERM_MLP && WM_EBM_RESNET == WMI_TERM_RESNET,
@@ -56,8 +53,7 @@ unsigned wmi_ebm_terms(const wm_ebm_opts *o)
     if (o->model)
         return o->model;
     if (o->height > 0)
-        return WM_EBM_ADDITIVE |
-               (o->network || o->objective == WM_OBJECTIVE_DENOISE ? WM_EBM_RESNET : WM_EBM_MLP);
+        return WM_EBM_ADDITIVE | (o->network ? WM_EBM_RESNET : WM_EBM_MLP);
     return WM_EBM_QUADRATIC | WM_EBM_ADDITIVE | WM_EBM_MLP;
 }
 
@@ -99,7 +95,10 @@ static wm_status set_model(wmi_model *net, const wm_ebm_opts *o, int64_t bridges
         net->filters = dim;
     else if (net->terms & WM_EBM_ADDITIVE && wm_is_chosen(o->filters, o->height > 0))
         net->filters = 2 * dim;
-    net->mlp.width = o->mlp_width > 0 ? o->mlp_width : o->height > 0 ? 512 : 128;
+    net->mlp.width = o->mlp_width > 0 ? o->mlp_width
+                     : o->height == 0 ? 128
+                     : net->levels    ? 768
+                                      : 512;
     /* A quadratic head on more features costs more than the network under it. */
     net->mlp.out = net->mlp.width < 128 ? net->mlp.width : 128;
     net->mlp.blocks = o->mlp_blocks >= 0              ? (int)o->mlp_blocks
@@ -119,11 +118,7 @@ static wm_status set_model(wmi_model *net, const wm_ebm_opts *o, int64_t bridges
     net->resnet.height = o->height;
     net->resnet.width = o->width;
     net->resnet.channels = o->channels;
-    return wmi_resnet_parse(&net->resnet,
-                            o->network    ? o->network
-                            : net->levels ? levels_network
-                                          : "laptop",
-                            err);
+    return wmi_resnet_parse(&net->resnet, o->network ? o->network : "laptop", err);
 }
 
 wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)

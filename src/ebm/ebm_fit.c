@@ -98,7 +98,7 @@ static wm_adam_opts training_of(const fitting *f, wm_stage stage)
     };
     static const wm_adam_opts denoised[] = {
         [WM_STAGE_HEADS] = WM_ADAM(0, 138, 4e-3, 0.998),
-        [WM_STAGE_BRIDGES] = WM_ADAM(2500, 138, 4e-3, 0.998),
+        [WM_STAGE_BRIDGES] = WM_ADAM(5000, 138, 4e-3, 0.998),
     };
     static const wm_adam_opts convolved = WM_ADAM(20000, 550, 5e-4, 0.999);
     static const wm_adam_opts table[] = {

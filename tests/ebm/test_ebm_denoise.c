@@ -168,20 +168,6 @@ static void what_nobody_has_looked_at_is_doubted(void **state)
     wm_data_free(data);
 }
 
-static void images_are_convolved(void **state)
-{
-    wm_ebm_opts o;
-
-    (void)state;
-    wm_ebm_opts_init(&o);
-    o.height = o.width = 28;
-    assert_int_equal(wmi_ebm_terms(&o), WM_EBM_ADDITIVE | WM_EBM_MLP);
-    o.objective = WM_OBJECTIVE_DENOISE;
-    assert_int_equal(wmi_ebm_terms(&o), WM_EBM_ADDITIVE | WM_EBM_RESNET);
-    o.model = WM_EBM_MLP;
-    assert_int_equal(wmi_ebm_terms(&o), WM_EBM_MLP);
-}
-
 static void what_has_no_levels_is_named(void **state)
 {
     wm_ebm_opts o = small_opts(WM_NOISE_COPULA);
@@ -208,7 +194,6 @@ int main(void)
         cmocka_unit_test(a_mixture_is_found_over_every_noise),
         cmocka_unit_test(files_keep_the_bits),
         cmocka_unit_test(what_nobody_has_looked_at_is_doubted),
-        cmocka_unit_test(images_are_convolved),
         cmocka_unit_test(what_has_no_levels_is_named),
     };
 
