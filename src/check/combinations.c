@@ -89,7 +89,7 @@ static void look_at_pair(lacking *l, const coded *d, const int64_t at[2], int si
                 expected < sure || (double)rows * log1p(other / own) < sure)
                 continue;
             l->cells++;
-            if (wmi_level_is_lone(rows, d->rows[side], d->rows[!side])) {
+            if (wmi_level_is_lone(rows, d->rows[side], d->rows[!side], d->cells)) {
                 l->lone = true;
                 mark_rows(lone, d, at, i, j, side);
             }

@@ -144,16 +144,19 @@ static int64_t count_near(int64_t n, int64_t d, const double *x, const double *p
 
 /* Shares of the rows of p that are alone, and that are next to a border: the nearest row of q is
  * no farther than twice the reach, and has as many rows of q within the reach as p has here; and
- * the reach is no more than usual, as it is at the rim of p. */
+ * the reach is no more than usual, as it is at the rim of p. Neighbours in p are looked for among
+ * as many rows as q has: where p has sixty times as many, its twenty nearest are nearer than any of
+ * q, were the two the same. */
 static void look_around(wmi_support *out, const int64_t n[2], int64_t d, const double *const x[2])
 {
     const int64_t among[] = {n[0] < AMONG ? n[0] : AMONG, n[1] < AMONG ? n[1] : AMONG};
     const int64_t asked = among[0] < ASKED ? among[0] : ASKED;
+    const int64_t fewer = among[0] < among[1] ? among[0] : among[1];
     int64_t alone = 0, border = 0;
     double reach2[ASKED] = {0}, sorted[ASKED], usual2;
 
     for (int64_t i = 0; i < asked; i++)
-        reach2[i] = reach_of(among[0], d, x[0], i);
+        reach2[i] = reach_of(fewer, d, x[0], i);
     memcpy(sorted, reach2, (size_t)asked * sizeof *sorted);
     wmi_sort_f64(sorted, asked);
     usual2 = sorted[asked / 2];

@@ -2,9 +2,9 @@
  *
  * Far from all rows of q a ratio is what a model makes of it: where q is thin, log p/q may be
  * large or infinite, and no held-out row tells. A row of p has company if rows of q are among its
- * neighbours: within the distance of its 20th neighbour in p. And where q is dense up to some
- * border, with nothing beyond it, where p goes on, the border is that of q's support: no smooth
- * density falls from many rows to none within one and the same distance. */
+ * neighbours: within the distance of its 20th neighbour among as many rows of p. And where q is
+ * dense up to some border, with nothing beyond it, where p goes on, the border is that of q's
+ * support: no smooth density falls from many rows to none within one and the same distance. */
 #ifndef WMI_CHECK_SUPPORT_H
 #define WMI_CHECK_SUPPORT_H
 

@@ -213,10 +213,11 @@ static wm_status show_histogram(wm_study_column *col, const counted *c, wmi_aren
 }
 
 /* Whether q lacks a value that p has, and not by chance. */
-static bool is_infinite(const counted *c, const int64_t rows[2])
+static bool is_infinite(int64_t n, const int64_t *p, const int64_t *q, const int64_t rows[2],
+                        double asked)
 {
-    for (int64_t i = 0; i < c->n; i++)
-        if (c->rows[1][i] == 0 && wmi_level_is_lone(c->rows[0][i], rows[0], rows[1]))
+    for (int64_t i = 0; i < n; i++)
+        if (q[i] == 0 && wmi_level_is_lone(p[i], rows[0], rows[1], asked))
             return true;
     return false;
 }
@@ -226,8 +227,7 @@ static double own_divergence(const counted *c, bool by_value_each, const int64_t
     double p[QUANTILES] = {0}, q[QUANTILES] = {0}, sum = 0;
 
     if (by_value_each)
-        return is_infinite(c, rows) ? INFINITY
-                                    : divergence_of_shares(c->n, c->weight[0], c->weight[1], rows);
+        return divergence_of_shares(c->n, c->weight[0], c->weight[1], rows);
     for (int64_t i = 0; i < c->n; i++) {
         const double both = 0.5 * (c->weight[0][i] + c->weight[1][i]);
         const int64_t b = (int64_t)((sum + 0.5 * both) * QUANTILES);
@@ -487,7 +487,9 @@ static wm_status describe_columns(wm_study *s, const wm_data *const table[2],
         col->discrete = found->kind[j] != WM_KIND_CONTINUOUS;
         col->aside = words_for(found->aside[j]);
         col->share = NAN;
-        col->kl = own_divergence(&c, levels, rows);
+        col->kl = levels && col->aside && is_infinite(c.n, c.rows[0], c.rows[1], rows, (double)c.n)
+                      ? INFINITY
+                      : own_divergence(&c, levels, rows);
         if (!(col->name = name_of(schema, j, &s->arena, err)))
             st = WM_ENOMEM;
         else if (levels)
@@ -509,6 +511,17 @@ static wm_status describe_columns(wm_study *s, const wm_data *const table[2],
     free_counted(&c);
     wmi_free(all);
     return st;
+}
+
+/* Of columns whose levels are counted, by the same rule as the check's. */
+static void mark_infinite(wm_study *s, const int64_t rows[2], int64_t n, int64_t n_levels,
+                          const wmi_level_counts counts[])
+{
+    const double asked = wmi_levels_of(n, counts);
+
+    for (int64_t k = 0; k < n_levels; k++)
+        if (is_infinite(counts[k].n, counts[k].rows[0], counts[k].rows[1], rows, asked))
+            s->column[counts[k].raw].kl = INFINITY;
 }
 
 /* Of the rows, weights counted. */
@@ -556,6 +569,8 @@ wm_status wmi_study_columns(wm_study *s, const wm_data *p, const wm_data *q,
         goto done;
     memcpy(counts.levels + counts.n_levels, counts.spikes,
            (size_t)counts.n_spikes * sizeof *counts.levels); /* each column has its one place */
+    mark_infinite(s, (int64_t[]){wm_data_count(p), wm_data_count(q)},
+                  counts.n_levels + counts.n_spikes, counts.n_levels, counts.levels);
     check_split(s, &counts);
     wmi_check_levels(&s->checks, table, counts.n_levels + counts.n_spikes, counts.levels, s->lone);
     if ((st = wmi_check_combinations(&s->checks, table, counts.n_levels, counts.levels, s->lone,

@@ -7,7 +7,7 @@
 
 #include "check/levels.h"
 
-enum { MOST = 200 };
+enum { MOST = 200, LEVELS = 40 };
 
 static bool of_p[MOST], of_q[MOST];
 static bool *const lone[2] = {of_p, of_q};
@@ -16,7 +16,7 @@ static bool *const lone[2] = {of_p, of_q};
 static const wm_check *check(wm_checks *list, int64_t n, const int64_t *p, const int64_t *q,
                              const double *values)
 {
-    static const char *const names[] = {"Fair", "Good", "Ideal"};
+    static const char *const names[LEVELS] = {"Fair", "Good", "Ideal"};
     const wmi_level_counts counts = {
         .column = "cut", .n = n, .level = names, .rows = {p, q}, .value = values};
     const int64_t *const rows[2] = {p, q};
@@ -115,6 +115,47 @@ static void fewer_rows_are_doubted_or_let_pass(void **state)
     assert_int_equal(marked(0) + marked(1), 0);
 }
 
+/* One row of five in p, none of 190 in q: 38 were to be expected. But a level of one row is one of
+ * p's in 5 of 195 cases. */
+static void a_short_table_may_have_a_rare_row(void **state)
+{
+    static const int64_t p[] = {2, 2, 1}, q[] = {90, 100, 0};
+    wm_checks list;
+
+    (void)state;
+    assert_int_equal(check(&list, 3, p, q, value)->outcome, WM_CHECK_NOT_KNOWN);
+    assert_int_equal(wm_checks_verdict(&list), WM_TRUST);
+    assert_int_equal(marked(0), 0);
+}
+
+/* Levels of four rows are in one table by chance in 1 of 16 cases each; not 30 of them. Levels of
+ * one row always are. */
+static void many_rare_levels_are_no_chance(void **state)
+{
+    int64_t p[LEVELS], q[LEVELS];
+    double values[LEVELS];
+    wm_checks list;
+    const wm_check *c;
+
+    (void)state;
+    for (int64_t k = 0; k < LEVELS; k++) {
+        values[k] = (double)k;
+        p[k] = k < 30 ? 4 : 2;
+        q[k] = k < 30 ? 0 : 14;
+    }
+    c = check(&list, LEVELS, p, q, values);
+    assert_int_equal(c->outcome, WM_CHECK_DOUBT);
+    assert_non_null(strstr(c->meaning, "4 rows of p have cut = Fair, none of q, and so with 29 "
+                                       "other levels, of 116 rows. "));
+    for (int64_t k = 0; k < LEVELS; k++) {
+        p[k] = k % 2;
+        q[k] = 1 - k % 2;
+    }
+    assert_int_equal(check(&list, LEVELS, p, q, values)->outcome, WM_CHECK_NOT_KNOWN);
+    assert_int_equal(list.n, 2);
+    assert_int_equal(wm_checks_verdict(&list), WM_TRUST);
+}
+
 /* Of a number with many zeros all other values are one level. */
 static void other_values_are_a_level(void **state)
 {
@@ -135,6 +176,8 @@ int main(void)
         cmocka_unit_test(a_level_that_q_cannot_have_is_failed),
         cmocka_unit_test(each_side_is_told),
         cmocka_unit_test(fewer_rows_are_doubted_or_let_pass),
+        cmocka_unit_test(a_short_table_may_have_a_rare_row),
+        cmocka_unit_test(many_rare_levels_are_no_chance),
         cmocka_unit_test(other_values_are_a_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

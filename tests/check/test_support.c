@@ -102,6 +102,26 @@ static void rows_that_share_their_values_have_company(void **state)
     assert_true(look(1).alone == 0);
 }
 
+/* 40 rows of q for each of p: the neighbours of a row of q are nearer than any row of p can be. */
+static void a_long_table_has_company_in_a_short_one(void **state)
+{
+    const int64_t n[] = {N, N / 40};
+    const double *const x[] = {p, q};
+    wmi_support out;
+
+    (void)state;
+    for (int64_t d = 1; d <= MOST; d += 2) {
+        draw_uniform(p, d, 3, 1);
+        draw_uniform(q, d, 4, 1);
+        wmi_support_of(&out, n, d, x);
+        assert_true(out.alone < 0.01);
+        for (int64_t i = 0; i < N / 2 * d; i++)
+            p[i] += 3; /* half of the rows are elsewhere */
+        wmi_support_of(&out, n, d, x);
+        assert_true(out.alone > 0.4);
+    }
+}
+
 static void few_rows_say_nothing(void **state)
 {
     const double x[] = {1, 2, 3};
@@ -120,6 +140,7 @@ int main(void)
         cmocka_unit_test(a_border_in_the_plane_is_seen),
         cmocka_unit_test(normal_tables_have_no_border),
         cmocka_unit_test(rows_that_share_their_values_have_company),
+        cmocka_unit_test(a_long_table_has_company_in_a_short_one),
         cmocka_unit_test(few_rows_say_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
