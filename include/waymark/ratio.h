@@ -123,10 +123,10 @@ typedef struct wm_ratio_info {
     double held_out_loss;        /**< mean over bridges */
     double seconds;              /**< of fitting */
     int64_t refined; /**< convex: bridges in which logistic regression beat the moments */
-    double numbers;  /**< additive, convex: effective parameters of a bridge, the most of all; 0
-                        where that is not known */
-    double missed;   /**< additive, convex: nats of KL(p, q) that looser curves, which the rows
-                        cannot rule out, would add; the most of all bridges */
+    double numbers;  /**< additive, convex, and counts of pairs: effective parameters of a bridge,
+                        the most of all; 0 where that is not known */
+    double missed;   /**< likewise: nats of KL(p, q) that looser curves, which the rows cannot rule
+                        out, would add; the most of all bridges */
 } wm_ratio_info;
 
 /** Fit log p(x) - log q(x) as a sum of bridge log-ratios.

@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 
 static const double FINE = 0.99; /* of different rows, those that a fine column tells apart */
+/* Values that come again by themselves: so few, or each so often (as columns/discover.c has it). */
+enum { FEW = 16, MANY = 1000, EACH = 20 };
 
 typedef struct row {
     const double *x;
@@ -33,23 +35,32 @@ static int64_t sort_distinct(row *r, int64_t n)
     return kept;
 }
 
-/* Some column differs in nearly all of n rows, all of which differ. */
-static wm_status has_fine_column(bool *fine, const row *r, int64_t n, int64_t dim, wm_error *err)
+/* Whether some column differs in nearly all of n rows, all of which differ, of `all` rows. Not one
+ * of levels: where they go with each other, as towns and their names do, rows are the same. */
+static wm_status has_fine_column(bool *fine, const row *r, int64_t n, int64_t all, int64_t dim,
+                                 const wm_schema *schema, wm_error *err)
 {
     row *value = NULL;
     wm_status st = wmi_alloc(&value, n, sizeof *value, "rows", err);
 
     *fine = false;
     for (int64_t j = 0; !st && !*fine && j < dim; j++) {
+        int64_t kinds;
+
+        if (schema && wm_schema_kind(schema, j) == WM_KIND_CATEGORICAL)
+            continue;
         for (int64_t i = 0; i < n; i++)
             value[i] = (row){r[i].x + j, sizeof(double)};
-        *fine = (double)sort_distinct(value, n) >= FINE * (double)n;
+        kinds = sort_distinct(value, n);
+        *fine = (double)kinds >= FINE * (double)n && kinds > FEW &&
+                (kinds > MANY || kinds * EACH > all);
     }
     wmi_free(value);
     return st;
 }
 
-wm_status wmi_repeated_rows(double *share, const wm_data *p, const wm_data *q, wm_error *err)
+wm_status wmi_repeated_rows(double *share, const wm_data *p, const wm_data *q,
+                            const wm_schema *schema, wm_error *err)
 {
     const wm_data *const table[] = {p, q};
     const int64_t dim = wm_data_dim(p), n = wm_data_count(p) + (q ? wm_data_count(q) : 0);
@@ -67,7 +78,7 @@ wm_status wmi_repeated_rows(double *share, const wm_data *p, const wm_data *q, w
         for (int64_t i = 0; i < wm_data_count(table[t]); i++)
             r[taken++] = (row){wm_data_rows(table[t]) + i * dim, (size_t)dim * sizeof(double)};
     distinct = sort_distinct(r, n);
-    if (distinct < n && !(st = has_fine_column(&fine, r, distinct, dim, err)) && fine)
+    if (distinct < n && !(st = has_fine_column(&fine, r, distinct, n, dim, schema, err)) && fine)
         *share = (double)(n - distinct) / (double)n;
     wmi_free(r);
     return st;

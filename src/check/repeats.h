@@ -4,12 +4,13 @@
 #define WMI_CHECK_REPEATS_H
 
 #include "waymark/data.h"
+#include "waymark/read.h"
 
 /* Share of the rows of p and q (or NULL) together that are copies of another; 0 where no column is
- * so finely divided that chance could not make them: rounded values, counts, categories, and a
- * single column, of which that cannot be told. */
+ * so finely divided that chance could not make them: rounded values, counts, categories (schema, or
+ * NULL: none is known to be one), and a single column, of which that cannot be told. */
 WM_MUST_CHECK wm_status wmi_repeated_rows(double *share, const wm_data *p, const wm_data *q,
-                                          wm_error *err);
+                                          const wm_schema *schema, wm_error *err);
 /* How often each kind of row occurs in d, going by `columns` of them from `first`: *count (*kinds),
  * which is the caller's. */
 WM_MUST_CHECK wm_status wmi_row_kinds(int64_t **count, int64_t *kinds, const wm_data *d,

@@ -12,6 +12,8 @@
 #include "waymark/sink.h"
 #include "waymarks/chain.h"
 
+static const double ROUNDING = 1e-12; /* of a mean, which a constant column may vary by */
+
 static double dot(int64_t n, const double *a, const double *b)
 {
     double s = 0;
@@ -171,6 +173,21 @@ static wm_status standard_end(end_fit *e, int64_t d, wm_error *err)
     return WM_OK;
 }
 
+static bool is_constant(const wmi_end_moments *m, int64_t d, int64_t j)
+{
+    return sqrt(m->cov[j * (d + 1)]) <= ROUNDING * fabs(m->mean[j]);
+}
+
+/* A column with one and the same value at both ends, such as the indicator of a level that no row
+ * of a fold has, is in no ratio: with any variance, the same at both ends, it is in none. */
+static void settle_constants(int64_t d, wmi_end_moments *a, wmi_end_moments *b)
+{
+    for (int64_t j = 0; j < d; j++)
+        if (is_constant(a, d, j) && is_constant(b, d, j) &&
+            fabs(a->mean[j] - b->mean[j]) <= ROUNDING * fabs(a->mean[j]))
+            a->cov[j * (d + 1)] = b->cov[j * (d + 1)] = 1;
+}
+
 static void free_end(end_fit *e)
 {
     wmi_end_moments_free(&e->train);
@@ -194,8 +211,11 @@ wm_status wmi_convex_fit(const wmi_convex_data *data, const wm_chain *chain,
                       err)) ||
         (st = data->xm_standard ? standard_end(&em, d, err)
                                 : fit_end(&em, d, data->nm_train, data->xm_train, data->nm_valid,
-                                          data->xm_valid, err)) ||
-        (st = moment_bridges(chain, opts->quadratic, &e0.train, &em.train, bridges, err)) ||
+                                          data->xm_valid, err)))
+        goto done;
+    settle_constants(d, &e0.train, &em.train);
+    settle_constants(d, &e0.all, &em.all);
+    if ((st = moment_bridges(chain, opts->quadratic, &e0.train, &em.train, bridges, err)) ||
         (opts->refine && (st = refine_bridges(data, chain, opts, bridges, err))))
         goto done;
     if (shrink)

@@ -25,6 +25,7 @@ enum {
     PAIRINGS = 4, /* times that rows meet others, where pairs are free */
 };
 
+static const double ROUNDING = 1e-24; /* of a squared mean, the variance of a constant column */
 static const double SURE = 2; /* times the noise, that a step must win, and the refinement of the
                                  only bridge */
 static const double ROOT_TWO = 1.4142135623730950488, ROOT_HALF = 0.70710678118654752440;
@@ -142,7 +143,9 @@ static wm_status find_whitening(refiner *r, wm_error *err)
     for (int64_t i = 0; i < d * d; i++)
         r->l[i] /= (double)(2 * n);
     for (int64_t i = 0; i < d; i++)
-        r->l[i * (d + 1)] *= 1 + 1e-6; /* fewer rows than columns: still a factor */
+        /* fewer rows than columns, or one value in all of them: still a factor */
+        r->l[i * (d + 1)] =
+            r->l[i * (d + 1)] > ROUNDING * r->mu[i] * r->mu[i] ? r->l[i * (d + 1)] * (1 + 1e-6) : 1;
     st = wmi_cholesky(d, r->l, "covariance of a bridge's rows", err);
 done:
     wmi_free(x);

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "engine/backend/linalg.h"
 #include "moments/convex.h"
+#include "moments/count_table.h"
 #include "ratio/held_out.h"
 #include "waymark/sink.h"
 
@@ -72,6 +74,74 @@ static wm_status draw_q(double **out, const wmi_ratio_rows *rows, bool valid, in
     return st;
 }
 
+/* Pairs of levels: what a single bridge's form should be is known from their counts. */
+static wm_status set_counts(wm_ratio *r, const wmi_ratio_rows *rows, bool all_rows, wm_error *err)
+{
+    const wmi_encoder *e = &r->encoder;
+    const wmi_count_rows counted = {.n = {rows->n_train[0], all_rows ? rows->n_valid[0] : 0},
+                                    .dim = rows->dim,
+                                    .first = e->first[r->pairs],
+                                    .x = {rows->train[0], rows->valid[0]},
+                                    .shift = e->shift,
+                                    .scale = e->scale,
+                                    .level = e->level};
+    wmi_convex_bridge *bridge = NULL;
+    wmi_count_fit fit;
+    double *store = NULL;
+    wm_status st;
+
+    if ((st = new_bridges(&bridge, &store, 1, rows->dim, err)) ||
+        (st = wmi_count_table(bridge, &fit, &counted, err)))
+        goto done;
+    store_bridge(r, 0, bridge);
+    r->info.numbers = fit.numbers;
+    r->info.missed = fit.missed;
+done:
+    wmi_free(store);
+    wmi_free(bridge);
+    return st;
+}
+
+wm_status wmi_ratio_of_levels(const wm_ratio *r, const int64_t n[2], const double *const x[2],
+                              double *out, wm_error *err)
+{
+    const int64_t d = r->encoder.dim, du = r->encoder.first[r->pairs], dv = d - du;
+    const double *a = r->theta + wmi_params_find(r->params, "quadratic/a")->offset,
+                 *w = r->theta + wmi_params_find(r->params, "quadratic/w")->offset,
+                 c = r->theta[wmi_params_find(r->params, "c")->offset];
+    double *ties = NULL, *by_v = NULL, *vt = NULL;
+    wm_status st;
+
+    if ((st = wmi_alloc(&ties, du * dv, sizeof *ties, "features", err)) ||
+        (st = wmi_alloc(&by_v, n[0] * dv, sizeof *by_v, "features", err)) ||
+        (st = wmi_alloc(&vt, dv * n[1], sizeof *vt, "features", err)))
+        goto done;
+    for (int64_t i = 0; i < du; i++)
+        for (int64_t j = 0; j < dv; j++)
+            ties[i * dv + j] = 2 * a[(du + j) * d + i];
+    for (int64_t i = 0; i < n[1]; i++)
+        for (int64_t j = 0; j < dv; j++)
+            vt[j * n[1] + i] = x[1][i * dv + j];
+    wmi_product(n[0], dv, du, 1, x[0], ties, 0, by_v);
+    for (int64_t i = 0; i < n[0]; i++)
+        for (int64_t j = 0; j < dv; j++)
+            by_v[i * dv + j] += w[du + j];
+    wmi_product(n[0], n[1], dv, -1, by_v, vt, 0, out);
+    for (int64_t i = 0; i < n[0]; i++) {
+        double own = c;
+
+        for (int64_t j = 0; j < du; j++)
+            own += w[j] * x[0][i * du + j];
+        for (int64_t k = 0; k < n[1]; k++)
+            out[i * n[1] + k] -= own;
+    }
+done:
+    wmi_free(vt);
+    wmi_free(by_v);
+    wmi_free(ties);
+    return st;
+}
+
 wm_status wmi_ratio_set_moments(wm_ratio *r, const wmi_ratio_rows *rows, const wm_ratio_opts *opts,
                                 wm_error *err)
 {
@@ -101,6 +171,8 @@ wm_status wmi_ratio_set_moments(wm_ratio *r, const wmi_ratio_rows *rows, const w
     wm_chain *chain = NULL;
     wm_status st;
 
+    if (rows->levels && o.quadratic && m == 1)
+        return set_counts(r, rows, opts->all_rows, err);
     if (rows->normal_q && opts->refine) {
         if ((st = draw_q(&q_train, rows, false, data.nm_train, err)) ||
             (st = draw_q(&q_valid, rows, true, data.nm_valid, err)))

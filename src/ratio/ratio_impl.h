@@ -47,6 +47,7 @@ typedef struct wmi_ratio_rows {
                                           line, 0: a curve (smooths.h); NULL: curves */
     const double *unmix;               /* (dim, dim) inverse of the ratio's mix, where it has one */
     bool normal_q, pairs;
+    bool levels; /* of pairs: u and v are one column each, whose features tell all of its levels */
     bool products; /* no covariance describes the columns: beside curves a quadratic term is for
                       products of columns, by penalised regression */
     uint64_t seed;
@@ -75,6 +76,12 @@ WM_MUST_CHECK wm_status wmi_ratio_check_opts(const wm_ratio_opts *opts, wm_error
 /* All bridges at n encoded rows, (m, n): the mean over members. */
 WM_MUST_CHECK wm_status wmi_ratio_scores(const wm_ratio *r, int64_t n, const double *x,
                                          double *scores, wm_error *err);
+
+/* log r of every level of u with every level of v, out (n[0], n[1]), of a single quadratic bridge
+ * of pairs that ties features of u to those of v and nothing else (counts); x[0] (n[0], features of
+ * u), x[1] likewise. */
+WM_MUST_CHECK wm_status wmi_ratio_of_levels(const wm_ratio *r, const int64_t n[2],
+                                            const double *const x[2], double *out, wm_error *err);
 
 /* The rows of both ends that may be fitted to. */
 typedef struct wmi_ends {

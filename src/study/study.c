@@ -82,8 +82,9 @@ static wm_status renormalise(wm_study *s, double *shift, double *se, wm_error *e
     *shift = 0.5 * (under_q->log_mean - log1p(-s->info.lone_p) -
                     (under_p->log_mean - log1p(-s->info.lone_q)));
     *se = 0.5 * hypot(under_q->se, under_p->se);
-    if (!even(under_q, s->data.n[q]) || !even(under_p, s->data.n[0]) || fabs(*shift) < 2 * *se ||
-        s->data.weight[0] || s->data.weight[q]) {
+    if (wmi_trial_counts(&s->trial, &s->data) || !even(under_q, s->data.n[q]) ||
+        !even(under_p, s->data.n[0]) || fabs(*shift) < 2 * *se || s->data.weight[0] ||
+        s->data.weight[q]) {
         *shift = *se = 0;
         return WM_OK;
     }

@@ -265,11 +265,12 @@ static void check_overfitting(wm_study *s)
     const double gap = s->info.test_loss - s->info.train_loss;
     const double share = fmax(OVERFIT_SHARE * fabs(s->info.kl_pq.value), OVERFIT_LEAST);
     /* Of curves the estimate has the gap taken out, and a part of it in its error. */
-    const double limit =
-        wmi_is_network(s->trial.model)
-            ? fmin(OVERFIT, share / (double)s->trial.m)
-            : fmax(OVERFIT,
-                   s->trial.model & WM_RATIO_ADDITIVE ? 0.5 * fabs(s->info.kl_pq.value) : 0);
+    const double limit = wmi_is_network(s->trial.model)
+                             ? fmin(OVERFIT, share / (double)s->trial.m)
+                             : fmax(OVERFIT, s->trial.model & WM_RATIO_ADDITIVE ||
+                                                     wmi_trial_counts(&s->trial, &s->data)
+                                                 ? 0.5 * fabs(s->info.kl_pq.value)
+                                                 : 0);
 
     if (gap <= limit)
         wmi_checks_add(
@@ -294,7 +295,8 @@ static double numbers_of(const wm_study *s)
 
     for (int64_t f = 0; f < s->trial.folds; f++)
         numbers = fmax(numbers, s->trial.fit[f]->info.numbers);
-    if (s->trial.model & (WM_RATIO_ADDITIVE | WM_RATIO_MIXTURE) &&
+    if ((s->trial.model & (WM_RATIO_ADDITIVE | WM_RATIO_MIXTURE) ||
+         wmi_trial_counts(&s->trial, &s->data)) &&
         !wmi_is_network(s->trial.model) && numbers > 0)
         return numbers;
     if (s->by_form && s->pairs) /* the rest is the same on both sides */
@@ -381,6 +383,8 @@ static wm_status check_impossible(wm_study *s, const wm_data *p, const wm_study_
 wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *opts, wm_error *err)
 {
     const int64_t before = s->checks.n; /* those of levels */
+    /* Counts are no classifier, which could fail to tell, go on too far or miss mean 1. */
+    const bool counts = wmi_trial_counts(&s->trial, &s->data);
     wm_study_info *info = &s->info;
     wm_status st;
 
@@ -389,13 +393,15 @@ wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *op
         (st = wmi_study_check_support(s, err)))
         return st;
     wmi_study_check_form(s);
-    check_chasm(s);
-    check_extrapolation(s);
-    check_normaliser(s, 0, &info->under_q, info->n_q);
-    check_normaliser(s, 1, &info->under_p, info->n_p);
-    if ((st = check_bridges(s, err)))
-        return st;
-    wmi_study_check_missed(s);
+    if (!counts) {
+        check_chasm(s);
+        check_extrapolation(s);
+        check_normaliser(s, 0, &info->under_q, info->n_q);
+        check_normaliser(s, 1, &info->under_p, info->n_p);
+        if ((st = check_bridges(s, err)))
+            return st;
+        wmi_study_check_missed(s);
+    }
     check_overfitting(s);
     check_samples(s);
     check_repeats(s);

@@ -268,8 +268,9 @@ wm_status wmi_study_data_new(wmi_study_data *data, const wm_data *p, const wm_da
         if ((st = shuffle_table(data, t, table[t], opts->control.seed, err)) ||
             (st = take_weights(data, t, opts->weights[t], err)))
             return st;
-    if ((st = find_whitening(data, opts, err)) ||
-        (st = wmi_repeated_rows(&data->repeated, p, q, err)) || !schema)
+    if ((opts->pairs && (st = wmi_study_find_levels(data, p, opts->pairs, err))) ||
+        (st = find_whitening(data, opts, err)) ||
+        (st = wmi_repeated_rows(&data->repeated, p, q, schema, err)) || !schema)
         return st;
     if (!(st = wm_schema_write(schema, &text, err)))
         st = wmi_alloc_text(&data->schema, text, "schema", err);
@@ -283,6 +284,7 @@ void wmi_study_data_free(wmi_study_data *data)
         wmi_free(data->x[t]);
         wmi_free(data->weight[t]);
         wmi_free(data->order[t]);
+        wmi_free(data->level[t]);
     }
     wmi_encoder_free(&data->encoder);
     wmi_whitening_free(&data->whitening);

@@ -146,6 +146,15 @@ static void allow_for_unseen(wm_estimate *e, double rows)
     e->se = fmax(e->se, (e->hi - e->lo) / (2 * WMI_Z_975));
 }
 
+/* Halfway between a bound by rows that fits have not seen and one by those that they have. */
+static wm_estimate around(double low, double high, double variance, double missed)
+{
+    const double se = sqrt(variance + (high - low) * (high - low) / 16 + missed * missed / 4);
+    const double value = 0.5 * (low + high), half = WMI_Z_975 * se;
+
+    return (wm_estimate){value, se, value - half, value + half};
+}
+
 /* fresh and seen: the two tables by fits that have not, and that have, seen their rows. */
 static wm_estimate between(const side fresh[2], const side seen[2], int own, double missed)
 {
@@ -153,9 +162,7 @@ static wm_estimate between(const side fresh[2], const side seen[2], int own, dou
     double variance, ignored;
     const double low = bound(&fresh[own], &fresh[1 - own], sign, &variance);
     const double high = bound(&seen[own], &seen[1 - own], sign, &ignored);
-    const double se = sqrt(variance + (high - low) * (high - low) / 16 + missed * missed / 4);
-    const double value = 0.5 * (low + high), half = WMI_Z_975 * se;
-    wm_estimate e = {value, se, value - half, value + half};
+    wm_estimate e = around(low, high, variance, missed);
 
     allow_for_unseen(&e, 1 / (double)fresh[0].n + 1 / (double)fresh[1].n);
     return e;
@@ -234,11 +241,8 @@ static wm_estimate between_means(const side *fresh, const side *seen, double sig
 {
     double variance, ignored;
     const double low = mean_of(fresh, sign, &variance), high = mean_of(seen, sign, &ignored);
-    const double se =
-        sqrt(variance + (high - low) * (high - low) / 16 + spread * spread + missed * missed / 4);
-    const double value = 0.5 * (low + high), half = WMI_Z_975 * se;
 
-    return (wm_estimate){value, se, value - half, value + half};
+    return around(low, high, variance + spread * spread, missed);
 }
 
 /* Both divergences by log-ratios that are there; weight: of the rows (rows) of p and q, or NULL. */
@@ -287,6 +291,34 @@ static wm_status estimate_both_ways(wm_study *s, const wm_study_opts *o, double 
         s->info.kl_qp = kl[1];
     }
     free_both_ways(&b);
+    return st;
+}
+
+/* Pairs of levels: nothing is drawn of those that are none, and the table has mean 1 over the rows
+ * that it was counted from. */
+static wm_status estimate_counts(wm_study *s, const wm_study_opts *o, double norm_se, wm_error *err)
+{
+    const int64_t n = s->data.n[0];
+    const double *const weight = s->data.weight[0];
+    double *fresh = NULL, *seen = NULL, log_mean, variance, ignored, missed = 0;
+    wm_status st;
+
+    estimate_plainly(s, o, norm_se);
+    if ((st = wmi_alloc(&fresh, n, sizeof *fresh, "log-ratios", err)) ||
+        (st = wmi_alloc(&seen, n, sizeof *seen, "log-ratios", err)) ||
+        (st = wmi_study_score_rows(s, o, 0, 1, 0, fresh, seen, err)) ||
+        (st = wmi_study_counted_mean(&log_mean, s, o, err)))
+        goto done;
+    for (int64_t f = 0; f < s->trial.folds; f++)
+        missed += s->trial.fit[f]->info.missed / (double)s->trial.folds;
+    const double low = mean_of(&(side){n, n, fresh, weight}, 1, &variance) - log_mean;
+    const double high = mean_of(&(side){n, n, seen, weight}, 1, &ignored);
+
+    s->info.kl_pq = around(low, high, variance, missed);
+    allow_for_unseen(&s->info.kl_pq, 1 / (double)n);
+done:
+    wmi_free(fresh);
+    wmi_free(seen);
     return st;
 }
 
@@ -445,6 +477,10 @@ wm_status wmi_study_estimate(wm_study *s, const wm_study_opts *opts, double shif
     if (s->trial.model & WM_RATIO_MIXTURE &&
         (st = wmi_trial_finer_jackknife(&s->trial, &s->data, opts, err)))
         return st;
+    if (wmi_trial_counts(&s->trial, &s->data)) {
+        s->info.interval = WM_INTERVAL_BOUND;
+        return estimate_counts(s, opts, norm_se, err);
+    }
     if (wmi_keeps_members(s->trial.model) || (s->trial.model & WM_RATIO_ADDITIVE && !s->pairs)) {
         s->info.interval = WM_INTERVAL_BOUND;
         return estimate_both_ways(s, opts, shift, err);

@@ -109,6 +109,7 @@ static wm_status gather_fold(fold_rows *r, const wmi_study_data *data, const wm_
                                .products = data->found.mixed,
                                .unmix = data->whitening.unmix,
                                .pairs = opts->pairs > 0,
+                               .levels = data->levels,
                                .seed = opts->control.seed};
     for (int t = 0; !st && t < (opts->pairs ? 1 : 2); t++) {
         int64_t rest, n_valid, n_train;
@@ -513,6 +514,11 @@ bool wmi_trial_only_moments(const wmi_trial *t)
         refined += t->fit[f]->info.refined;
     }
     return 10 * refined <= t->folds * t->m;
+}
+
+bool wmi_trial_counts(const wmi_trial *t, const wmi_study_data *data)
+{
+    return data->levels && t->model == WM_RATIO_QUADRATIC && t->m == 1 && t->fit[0]->info.convex;
 }
 
 wm_status wmi_trial_finer_jackknife(wmi_trial *t, const wmi_study_data *data,

@@ -59,6 +59,8 @@ void wmi_trial_free(wmi_trial *t);
 /* Whether fits are the moments of their rows and nothing else, but for a bridge here and there that
  * left them by chance. */
 bool wmi_trial_only_moments(const wmi_trial *t);
+/* Whether they are counts of pairs of levels (count_table.h). */
+bool wmi_trial_counts(const wmi_trial *t, const wmi_study_data *data);
 /* Five folds give four degrees of freedom. Moments cost so little that more parts can be left out,
  * one at a time, and the standard error known better. */
 WM_MUST_CHECK wm_status wmi_trial_finer_jackknife(wmi_trial *t, const wmi_study_data *data,
@@ -181,6 +183,10 @@ WM_MUST_CHECK wm_status wmi_study_ask_witness(wm_study *s, const wm_study_opts *
                                               wm_error *err);
 bool wmi_study_misses(const wm_study *s);
 void wmi_study_check_missed(wm_study *s);
+/* Of counts: log of the mean of r over pairs of rows that are none, by fits that have not seen
+ * them. */
+WM_MUST_CHECK wm_status wmi_study_counted_mean(double *log_mean, const wm_study *s,
+                                               const wm_study_opts *opts, wm_error *err);
 /* Checks and verdict from everything else in s; p is the table as given. */
 WM_MUST_CHECK wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *opts,
                                         wm_error *err);

@@ -103,8 +103,10 @@ wm_status wmi_study_ask_witness(wm_study *s, const wm_study_opts *o, wm_error *e
     wm_status st;
 
     s->missed = (wmi_missed){.asked = !s->data.weight[0] && !s->data.weight[1] &&
-                                      s->data.repeated <= WMI_REPEATED};
-    if (!s->missed.asked) /* rows are not what they count, or were seen in others */
+                                      s->data.repeated <= WMI_REPEATED &&
+                                      !wmi_trial_counts(&s->trial, &s->data)};
+    if (!s->missed.asked) /* rows are not what they count, or were seen in others; or each cell of a
+                             table has its number */
         return WM_OK;
     st = new_shown(&w, s, err);
     for (int64_t k = 0; k <= last && !st; k += last > 0 ? last : 1) {

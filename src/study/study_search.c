@@ -101,13 +101,13 @@ static void set_evenly(wm_alphas *out, int64_t m)
 }
 
 /* Tables with discrete columns have no moments to go by: one bridge, or as many as were asked for.
- */
+ * Pairs of levels are counted, for which there is one. */
 static wm_status place_first(wm_alphas *out, wmi_alpha_path *path, const wmi_study_data *data,
                              const wm_study_opts *o, wm_error *err)
 {
     const int64_t m = o->bridges == WM_AUTO ? 1 : o->bridges;
 
-    if (!data->found.mixed)
+    if (!data->found.mixed && !(data->levels && m == 1))
         return place_by_moments(out, path, data, o, err);
     if (o->given_spacing)
         return place_as_given(out, o, m, err);
@@ -172,6 +172,8 @@ static wm_status place_again(const wmi_trial *t, const wmi_alpha_path *path,
     bool changed = false;
 
     *did = false;
+    if (wmi_trial_counts(t, data))
+        return WM_OK;
     if (data->found.mixed || (o->pairs && !data->linear)) {
         place_evenly(t, data, o, out, did);
         return WM_OK;
@@ -251,6 +253,8 @@ static void choose_candidates(wm_study *s, const wm_study_opts *o, int64_t m)
         s->candidate[s->n_candidates++].model = WM_RATIO_LINEAR;
     if (!mixed)
         s->candidate[s->n_candidates++].model = WM_RATIO_QUADRATIC;
+    if (s->data.levels && m == 1) /* each cell has its number: nothing is left to add */
+        return;
     if (mixed || (!o->pairs && additive_cost(&s->data, o, m) < CHEAP))
         s->candidate[s->n_candidates++].model = WM_RATIO_ADDITIVE;
     if (mixed && n >= PRODUCT_ROWS && wmi_ratio_has_products(&s->data.encoder))

@@ -118,7 +118,8 @@ wm_status wmi_study_look_at_form(wm_study *s, const wm_study_opts *opts, wm_erro
     const int64_t pairs = s->pairs ? s->data.encoder.first[opts->pairs] : 0;
     wm_status st = WM_OK;
 
-    s->by_form = s->trial.model == WM_RATIO_QUADRATIC && wmi_trial_only_moments(&s->trial);
+    s->by_form = s->trial.model == WM_RATIO_QUADRATIC && wmi_trial_only_moments(&s->trial) &&
+                 !wmi_trial_counts(&s->trial, &s->data);
     s->normal = s->trial.model == WM_RATIO_MIXTURE;
     for (int t = 0; t < 2 && s->normal && !st; t++)
         st = look_at_clusters(s, t, opts->control.seed, err);

@@ -25,7 +25,7 @@ static double share_of(const wm_data *p, const wm_data *q)
     double share;
     wm_error err;
 
-    assert_ok(wmi_repeated_rows(&share, p, q, &err), err);
+    assert_ok(wmi_repeated_rows(&share, p, q, NULL, &err), err);
     return share;
 }
 
@@ -80,6 +80,24 @@ static void rounded_values_are_no_copies(void **state)
     wm_data_free(one);
 }
 
+/* Ten towns and their numbers, and 30 of another column: rows of levels that go with each other. */
+static void levels_that_go_together_are_no_copies(void **state)
+{
+    wm_data *d;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wm_data_new(&d, N, 2, NULL, &err), err);
+    for (int64_t levels = 10; levels <= 30; levels += 20) {
+        for (int64_t i = 0; i < N; i++) {
+            wm_data_rows_mut(d)[2 * i] = (double)(i % levels);
+            wm_data_rows_mut(d)[2 * i + 1] = sqrt((double)(i % levels));
+        }
+        assert_near(share_of(d, NULL), 0, 0);
+    }
+    wm_data_free(d);
+}
+
 static void kinds_of_rows_are_counted(void **state)
 {
     static const double x[] = {1, 5, 1, 0, 2, 7, 1, 5, 2, 0, 2, 7, 1, 5, 3}; /* (5, 3) */
@@ -100,6 +118,7 @@ static void kinds_of_rows_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(levels_that_go_together_are_no_copies),
         cmocka_unit_test(kinds_of_rows_are_counted),
         cmocka_unit_test(the_same_table_twice_is_half_copies),
         cmocka_unit_test(copies_are_counted_wherever_they_are),
