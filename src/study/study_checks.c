@@ -98,7 +98,10 @@ static void check_extrapolation(wm_study *s)
                 at = k;
                 side = t;
             }
-    if (worst <= limit)
+    if (worst == 0)
+        wmi_checks_add(&s->checks, "extrapolation", 0, limit, WM_CHECK_OK,
+                       "Bridges are asked about log-ratios like those that they were trained on.");
+    else if (worst <= limit)
         wmi_checks_add(
             &s->checks, "extrapolation", worst, limit, WM_CHECK_OK,
             "Bridges are asked about log-ratios like those that they were trained on, at all but "

@@ -16,14 +16,17 @@
 enum {
     MOST_COLUMNS = 200, /* whose contribution is computed */
     CONTRIBUTION_ROWS = 500,
-    CONTRIBUTION_SCORES = 100000, /* log-ratios, about, that contributions may cost */
-    LEAST_DRAWS = 4,              /* of a column's values, for each of these rows */
-    MOST_DRAWS = 32,
+    CONTRIBUTION_SCORES = 100000,   /* log-ratios, about, that contributions may cost */
+    CONTRIBUTION_STEPS = 500000000, /* and features of rows that are compared */
+    LEAST_AMONG = 500,              /* rows of q that these are compared with */
+    LEAST_DRAWS = 4,                /* of a column's values, for each of these rows */
+    MOST_DRAWS = 16,
     MOST_LEVELS = 40, /* of a category; the rarer ones are shown together */
     BINS = 16,        /* of a histogram */
     QUANTILES = 20,   /* bins by which a number's own divergence is told */
 };
 
+static const double WHOLE = 1e6; /* farther apart, whole numbers are as good as any */
 static const double SPIKE = 0.2; /* share of a table's rows: no accident of rounding */
 
 /* One column of both tables: sorted distinct values with the weight of the rows that have them. */
@@ -183,13 +186,29 @@ static double quantile(const counted *c, double share)
     return c->value[c->n - 1];
 }
 
-/* Even bins between the outermost hundredths, of which the first and the last reach to the ends. */
+static bool all_whole(const counted *c)
+{
+    for (int64_t i = 0; i < c->n; i++)
+        if (c->value[i] != floor(c->value[i]))
+            return false;
+    return true;
+}
+
+/* Even bins between the outermost hundredths, of which the first and the last reach to the ends.
+ * Those of whole numbers hold as many of them each: else some would hold one more than others. */
 static wm_status show_histogram(wm_study_column *col, const counted *c, wmi_arena *arena,
                                 wm_error *err)
 {
-    const double lo = quantile(c, 0.01), hi = quantile(c, 0.99);
-    const int64_t n = hi > lo ? BINS : 1;
+    double lo = quantile(c, 0.01), hi = quantile(c, 0.99);
+    int64_t n = hi > lo ? BINS : 1;
     double *edges, *p, *q;
+
+    if (n > 1 && all_whole(c) && hi - lo < WHOLE) {
+        const double each = ceil((hi - lo + 1) / BINS);
+
+        n = (int64_t)ceil((hi - lo + 1) / each);
+        hi = lo + (double)n * each;
+    }
 
     if (!(edges = reals(arena, n + 1, err)) || !(p = reals(arena, n, err)) ||
         !(q = reals(arena, n, err)))
@@ -203,8 +222,8 @@ static wm_status show_histogram(wm_study_column *col, const counted *c, wmi_aren
         p[b] += c->weight[0][i];
         q[b] += c->weight[1][i];
     }
-    edges[0] = c->value[0];
-    edges[n] = fmax(c->value[c->n - 1], edges[0] + 1e-300);
+    edges[0] = fmin(c->value[0], edges[0]);
+    edges[n] = fmax(fmax(c->value[c->n - 1], edges[n]), edges[0] + 1e-300);
     col->n = n;
     col->edges = edges;
     col->p = p;
@@ -241,35 +260,88 @@ static double own_divergence(const counted *c, bool by_value_each, const int64_t
 
 /* ---- contributions ---- */
 
-/* Row i of n that stand for all: from everywhere, since files are sorted as often as not. */
-static const double *spread_row(const wm_data *p, int64_t i, int64_t n)
+/* Which rows of p stand for all, as they are given and encoded, and those of q that are looked at:
+ * the first of the study's order, which is random. For pairs q is p. */
+typedef struct exchange {
+    const wm_study *study;
+    const wm_data *p, *q;
+    int64_t n, among;
+    double *distance; /* (among) of a row's features, squared, without those of a column */
+    double *x, *log_r;
+} exchange;
+
+static const double *raw_row(const exchange *e, int side, int64_t i)
 {
-    return wm_data_rows(p) + i * wm_data_count(p) / n * wm_data_dim(p);
+    const wm_data *table = side ? e->q : e->p;
+
+    return wm_data_rows(table) +
+           e->study->data.order[e->study->pairs ? 0 : side][i] * wm_data_dim(table);
 }
 
-/* Rows of p, each as often as column j has `draws` other values for it, those of rows of q. */
-static void exchange_column(double *x, int64_t n, int64_t draws, int64_t j, const wm_data *p,
-                            const wm_data *q)
+/* Squared distances of row i of p from rows of q, in all features but those of column j. */
+static void measure(const exchange *e, int64_t i, int64_t j)
 {
-    const int64_t raw = wm_data_dim(p), others = wm_data_count(q);
+    const wmi_study_data *data = &e->study->data;
+    const int64_t d = data->dim, *first = data->encoder.first;
+    const double *a = data->x[0] + i * d;
 
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < draws; k++) {
-            double *row = x + (i * draws + k) * raw;
+    for (int64_t k = 0; k < e->among; k++) {
+        const double *b = data->x[1] + k * d;
+        double sum = 0;
 
-            memcpy(row, spread_row(p, i, n), (size_t)raw * sizeof *row);
-            row[j] = wm_data_rows(q)[((i * draws + k) * 7919 + 1) % others * raw + j];
-        }
+        for (int64_t f = 0; f < first[j]; f++)
+            sum += (a[f] - b[f]) * (a[f] - b[f]);
+        for (int64_t f = first[j + 1]; f < d; f++)
+            sum += (a[f] - b[f]) * (a[f] - b[f]);
+        e->distance[k] = sum;
+    }
 }
 
-static wm_status score_spread(wm_scorer *scorer, int64_t n, const wm_data *p, double *x,
-                              double *log_r, wm_error *err)
+/* The nearest rows of q, the nearest first: insertion into a short list. */
+static void find_nearest(const exchange *e, int64_t draws, int64_t *near)
 {
-    const int64_t raw = wm_data_dim(p);
+    int64_t n = 0;
 
-    for (int64_t i = 0; i < n; i++)
-        memcpy(x + i * raw, spread_row(p, i, n), (size_t)raw * sizeof *x);
-    return wm_scorer_log(scorer, n, x, log_r, err);
+    for (int64_t k = 0; k < e->among; k++) {
+        int64_t at;
+
+        if (n == draws && e->distance[k] >= e->distance[near[n - 1]])
+            continue;
+        at = n < draws ? n++ : n - 1;
+        for (; at > 0 && e->distance[near[at - 1]] > e->distance[k]; at--)
+            near[at] = near[at - 1];
+        near[at] = k;
+    }
+}
+
+/* Row i of p as often as it gets another value of column j: that of a row of q that is like it in
+ * the other columns. What goes with x_j in q, goes with it here: rows that no table has would ask
+ * the ratio what it does not know. Of pairs values of any row are taken. */
+static void exchange_column(const exchange *e, int64_t i, int64_t draws, int64_t j)
+{
+    const int64_t raw = wm_data_dim(e->p);
+    int64_t near[MOST_DRAWS] = {0};
+
+    if (!e->study->pairs) {
+        measure(e, i, j);
+        find_nearest(e, draws, near);
+    }
+    for (int64_t k = 0; k < draws; k++) {
+        double *row = e->x + (i * draws + k) * raw;
+
+        memcpy(row, raw_row(e, 0, i), (size_t)raw * sizeof *row);
+        row[j] =
+            raw_row(e, 1, e->study->pairs ? ((i * draws + k) * 7919 + 1) % e->among : near[k])[j];
+    }
+}
+
+static wm_status score_rows(wm_scorer *scorer, const exchange *e, wm_error *err)
+{
+    const int64_t raw = wm_data_dim(e->p);
+
+    for (int64_t i = 0; i < e->n; i++)
+        memcpy(e->x + i * raw, raw_row(e, 0, i), (size_t)raw * sizeof *e->x);
+    return wm_scorer_log(scorer, e->n, e->x, e->log_r, err);
 }
 
 /* log of the mean of r over few draws, without the bias that this has (second order: half of the
@@ -289,40 +361,47 @@ static double log_mean_of_draws(int64_t n, const double *log_r)
 }
 
 /* How much of KL(p, q) goes without column j: the mean over rows of p of log r, less that of the
- * ratio that knows the other columns only, r averaged over values that q has of column j. Where q
- * has them independent of the others this is what KL loses; columns that are independent in both
- * tables share KL among themselves. */
+ * ratio of the other columns, r averaged over the values that column j has in q beside them. No
+ * column takes more than all of it, or less than nothing. */
 static wm_status find_contributions(wm_study *s, const wm_data *p, const wm_data *q, wm_error *err)
 {
-    const int64_t raw = wm_data_dim(p), all = wm_data_count(p);
+    const int64_t raw = wm_data_dim(p), all = wm_data_count(p), side = s->pairs ? 0 : 1;
     const int64_t n = all < CONTRIBUTION_ROWS ? all : CONTRIBUTION_ROWS;
-    const int64_t most = CONTRIBUTION_SCORES / (n * raw), draws = most < LEAST_DRAWS  ? LEAST_DRAWS
-                                                                  : most > MOST_DRAWS ? MOST_DRAWS
-                                                                                      : most;
+    const int64_t rows_of_q = s->data.n[side];
+    const int64_t cheap = CONTRIBUTION_STEPS / (n * raw * s->data.dim);
+    const int64_t most = CONTRIBUTION_SCORES / (n * raw);
+    int64_t draws = most < LEAST_DRAWS ? LEAST_DRAWS : most > MOST_DRAWS ? MOST_DRAWS : most;
+    exchange e = {.study = s, .p = p, .q = q ? q : p, .n = n, .among = rows_of_q};
     wm_scorer *scorer = NULL;
-    double *x = NULL, *log_r = NULL, base;
+    double base;
     wm_status st;
 
     if (raw > MOST_COLUMNS || raw < 2)
         return WM_OK;
+    if (!s->pairs && cheap < rows_of_q)
+        e.among = cheap > LEAST_AMONG ? cheap : rows_of_q < LEAST_AMONG ? rows_of_q : LEAST_AMONG;
+    draws = draws < e.among ? draws : e.among;
     if ((st = wm_scorer_new(&scorer, s->ratio, err)) ||
-        (st = wmi_alloc(&x, n * draws * raw, sizeof *x, "rows", err)) ||
-        (st = wmi_alloc(&log_r, n * draws, sizeof *log_r, "log-ratios", err)) ||
+        (st = wmi_alloc(&e.x, n * draws * raw, sizeof *e.x, "rows", err)) ||
+        (st = wmi_alloc(&e.log_r, n * draws, sizeof *e.log_r, "log-ratios", err)) ||
+        (st = wmi_alloc(&e.distance, e.among, sizeof *e.distance, "rows", err)) ||
         (st = wmi_alloc(&s->contributions, raw, sizeof *s->contributions, "contributions", err)) ||
-        (st = score_spread(scorer, n, p, x, log_r, err)))
+        (st = score_rows(scorer, &e, err)))
         goto done;
-    base = wmi_moments_f64(log_r, n).mean;
+    base = wmi_moments_f64(e.log_r, n).mean;
     for (int64_t j = 0; j < raw; j++) {
-        exchange_column(x, n, draws, j, p, q ? q : p);
-        if ((st = wm_scorer_log(scorer, n * draws, x, log_r, err)))
+        for (int64_t i = 0; i < n; i++)
+            exchange_column(&e, i, draws, j);
+        if ((st = wm_scorer_log(scorer, n * draws, e.x, e.log_r, err)))
             goto done;
         s->contributions[j] = base;
         for (int64_t i = 0; i < n; i++)
-            s->contributions[j] -= log_mean_of_draws(draws, log_r + i * draws) / (double)n;
+            s->contributions[j] -= log_mean_of_draws(draws, e.log_r + i * draws) / (double)n;
     }
 done:
-    wmi_free(log_r);
-    wmi_free(x);
+    wmi_free(e.distance);
+    wmi_free(e.log_r);
+    wmi_free(e.x);
     wm_scorer_free(scorer);
     return st;
 }
@@ -590,7 +669,7 @@ wm_status wmi_study_shares(wm_study *s, const wm_data *p, const wm_data *q, wm_e
     wm_status st = find_contributions(s, p, q, err);
 
     for (int64_t j = 0; !st && s->column && s->contributions && kl > 0 && j < wm_data_dim(p); j++)
-        s->column[j].share = s->contributions[j] / kl;
+        s->column[j].share = fmin(fmax(s->contributions[j] / kl, 0), 1);
     return st;
 }
 

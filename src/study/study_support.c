@@ -291,6 +291,9 @@ static void judge_support(wm_study *s, const wmi_support *found, int own, const 
                        "rows of %s: how large the ratio is there is what the model makes of it, "
                        "and the interval has no room for that.",
                        nats, 100 * share, name[own], name[1 - own]);
+    else if (found->alone < 0.005)
+        wmi_checks_add(&s->checks, check, found->alone, limit, WM_CHECK_OK,
+                       "The rows of %s have rows of %s near them.", name[own], name[1 - own]);
     else
         wmi_checks_add(&s->checks, check, found->alone, limit, WM_CHECK_OK,
                        found->alone > limit

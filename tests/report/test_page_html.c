@@ -51,6 +51,7 @@ static void numbers_are_short(void **state)
     real_is(0.123456, "0.1235");
     real_is(-0.0, "0");
     real_is(12345678, "1.235e+07");
+    real_is(18730, "18730");
     real_is(1e-7, "1e-07");
     real_is(NAN, "\xe2\x80\x93");
     begin();

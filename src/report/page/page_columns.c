@@ -343,9 +343,9 @@ wm_status wmi_page_columns(wmi_page *p, wm_error *err)
     fprintf(p->out, "<p>%sIts own KL compares p and q in that column alone.</p>\n",
             shares
                 ? "The share is the part of KL(p\xc2\xa0\xe2\x80\x96\xc2\xa0q) that is lost when "
-                  "rows of p get this column from rows of q: all of it and more (above "
-                  "100\xc2\xa0%) where such rows then look like q's. Columns that say the same "
-                  "thing have small shares, because each can stand in for the other. "
+                  "rows of p get this column from rows of q that are like them in the others. "
+                  "Columns that say the same thing have small shares, because each can stand in "
+                  "for the other; those that say it only together have large ones. "
                 : "");
     put_legend(p->out);
     put_table(p, list, n, shares);

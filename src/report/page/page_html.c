@@ -67,7 +67,8 @@ void wmi_html_real(double x, FILE *out)
         fputs("\xe2\x80\x93", out);
         return;
     }
-    snprintf(text, sizeof text, "%.4g", x == 0 ? 0 : x); /* never "-0" */
+    snprintf(text, sizeof text, fabs(x) >= 9999.5 && fabs(x) < 1e6 ? "%.0f" : "%.4g",
+             x == 0 ? 0 : x); /* never "-0" */
     fputs(wmi_number_point(text), out);
 }
 
