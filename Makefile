@@ -73,6 +73,7 @@ wheel: ## build/wheel/waymark-*.whl, with the libraries inside: needs nothing bu
 
 install: all ## to PREFIX (/usr/local), under DESTDIR: command, man pages, completions, library, headers, pkg-config, CMake
 	@cmake --install build/release --prefix $(PREFIX)
+	@if [ -z "$(DESTDIR)" ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
 
 package: ## build/package/*.deb: waymark, libwaymark, libwaymark-dev, python3-waymark
 	@tools/setup build package

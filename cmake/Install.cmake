@@ -11,6 +11,9 @@ install(TARGETS waymark_shared EXPORT waymark
 install(DIRECTORY include/waymark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
 
 file(RELATIVE_PATH include_from_lib ${CMAKE_INSTALL_FULL_LIBDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr") # elsewhere the loader may not look
+  set(pc_rpath "-Wl,-rpath,\${libdir} ")
+endif()
 configure_file(cmake/waymark.pc.in waymark.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/waymark.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 

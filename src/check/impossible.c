@@ -16,6 +16,8 @@ static const double BELOW = 0.01;
  * arithmetic made. */
 static const double ABSURD = 1e4;
 static const int64_t MANY = 1000000;
+/* Standard error, in nats, that says nothing if it is also larger than the answer. */
+static const double LOST = 2;
 /* A negative divergence of at least this many nats and this share of another is not its error. */
 static const double CLEARLY = 0.5, SHARE = 0.1;
 /* Beyond an entropy, whatever the error of the estimate: share of it, and nats. */
@@ -48,6 +50,11 @@ static bool alone(wm_checks *list, const wmi_divergence *d, int64_t rows)
                        top < -BELOW ? WM_CHECK_FAILED : WM_CHECK_DOUBT,
                        "%s cannot be below 0, and is %.3g with standard error %.2g: the model is "
                        "wrong about rows that it has not seen. A simpler model, or more rows.",
+                       d->name, d->found.value, d->found.se);
+    else if (d->found.value >= 0 && d->found.se > fmax(LOST, d->found.value))
+        wmi_checks_add(list, NAME, d->found.se, LOST, WM_CHECK_FAILED,
+                       "%s is %.3g with standard error %.2g: the number is lost in its error. More "
+                       "rows, or fewer columns.",
                        d->name, d->found.value, d->found.se);
     else
         return false;

@@ -82,6 +82,19 @@ static void numbers_without_sense_are_rejected(void **state)
 }
 
 /* Three classes of 50 rows each have entropy log 3 = 1.0986, and 2 / 300 more for the counts. */
+/* Far apart, in 50 rows each: 7 nats, from -14 to 29. */
+static void an_answer_lost_in_its_error_is_rejected(void **state)
+{
+    wm_checks list;
+    const wm_check *c = divergences(&list, about(7.4, 11), about(6.9, 1.2), 50);
+
+    (void)state;
+    assert_int_equal(c->outcome, WM_CHECK_FAILED);
+    assert_string_equal(c->meaning, "KL(p, q) is 7.4 with standard error 11: the number is lost in "
+                                    "its error. More rows, or fewer columns.");
+    assert_null(divergences(&list, about(7.4, 3), about(1, 1.5), 50));
+}
+
 static void information_above_entropy_is_rejected(void **state)
 {
     static const int64_t count[] = {50, 50, 0, 50};
@@ -111,6 +124,7 @@ int main(void)
         cmocka_unit_test(below_zero_is_rejected),
         cmocka_unit_test(negative_beside_large_is_rejected),
         cmocka_unit_test(numbers_without_sense_are_rejected),
+        cmocka_unit_test(an_answer_lost_in_its_error_is_rejected),
         cmocka_unit_test(information_above_entropy_is_rejected),
     };
 

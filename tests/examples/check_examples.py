@@ -17,7 +17,8 @@ with tempfile.TemporaryDirectory() as top:
     prefix = os.path.join(top, "prefix")
     subprocess.run([cmake, "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
     pc = glob.glob(os.path.join(prefix, "lib*", "**", "pkgconfig"), recursive=True)
-    env = dict(os.environ, PKG_CONFIG_PATH=":".join(pc), LD_LIBRARY_PATH=os.path.dirname(pc[0]))
+    env = dict(os.environ, PKG_CONFIG_PATH=":".join(pc))
+    env.pop("LD_LIBRARY_PATH", None)  # the flags of waymark.pc are enough
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "waymark"], check=True, env=env,
                            capture_output=True, text=True).stdout.split()
     found = sorted(os.path.splitext(os.path.basename(p))[0] for p in glob.glob(os.path.join(examples, "*.c")))
