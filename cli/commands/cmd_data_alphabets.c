@@ -17,6 +17,7 @@ typedef struct pairs_opts {
     const char *from, *grid, *out, *png;
     int part;
     int64_t n[4], held_out, script_seed;
+    double distort;
     bool overwrite;
 } pairs_opts;
 
@@ -39,6 +40,8 @@ static const opt_row shared_rows[] = {
     INTEGER(n[3], "unseen", "N", 0, 1e9, "for the test on held-out drawings"),
     INTEGER(held_out, "held-out", "N", 0, 999,
             "drawings of each character, the last ones, that only --unseen uses"),
+    REAL(distort, "distort", "X", 0, 3,
+         "train shows drawings turned, scaled, sheared, shifted and bent by chance; 1 reads well"),
     {0},
 };
 
@@ -72,6 +75,7 @@ static wm_status read_grid(cli_call *call, wm_grid_pairs_opts *g, wm_error *err)
 
     wm_grid_pairs_opts_init(g);
     g->held_out = o->held_out;
+    g->distort = o->distort;
     g->seed = (uint64_t)call->common->seed;
     if (strchr(o->grid, 'x') ? !image_parse(size, o->grid) || size[2] > 1 ||
                                    fmax((double)size[0], (double)size[1]) > row.hi
@@ -104,7 +108,8 @@ static void put_facts(const cli_call *call, wm_summary *s, const wm_alphabets *a
            WM_REAL("mi", wm_grid_pairs_mi(p)), WM_INTEGER("cells", wm_grid_pairs_cells(p)),
            WM_INTEGER("height", wm_grid_pairs_height(p)),
            WM_INTEGER("width", wm_grid_pairs_width(p)), WM_INTEGER("channels", 1),
-           WM_INTEGER("drawings", wm_alphabets_drawings(a)), WM_INTEGER("held_out", o->held_out));
+           WM_INTEGER("drawings", wm_alphabets_drawings(a)), WM_INTEGER("held_out", o->held_out),
+           WM_REAL("distort", o->distort));
     for (int64_t i = 0; i < wm_grid_pairs_cells(p); i++) {
         wm_summary *row = wm_summary_row(s, "alphabets");
 

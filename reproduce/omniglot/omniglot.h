@@ -22,6 +22,7 @@ typedef struct omniglot_preset {
     double lr, warmup, clip, average;        /* warmup: share of the steps */
     int64_t valid, calibration, test, probe_train, probe_passes;
     int64_t passes;             /* of the calibrating pairs: fewer bridges have more partners */
+    double distort;             /* of the drawings that train: wm_grid_pairs_opts */
     int64_t drawings, held_out; /* drawings: of our own glyphs; 0: 20 */
     const int64_t *sizes;       /* of their alphabets, (9); NULL: those of Omniglot */
     double mi_limit[OMNIGLOT_SIDES],

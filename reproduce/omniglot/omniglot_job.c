@@ -174,6 +174,7 @@ wm_status omniglot_run(omniglot_outcome *out, const omniglot_job *job,
     wm_grid_pairs_opts_init(&grid);
     grid.rows = grid.columns = job->side;
     grid.held_out = job->size->held_out;
+    grid.distort = job->size->distort;
     grid.seed = s->control.seed;
     if ((st = wm_grid_pairs_new(&pairs, alphabets, &grid, err)) ||
         (st = fit(&e, &out->seconds, job, pairs, name, s, err)))

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "base/sums.h"
 #include "images/alphabets.h"
+#include "images/distort.h"
 #include "images/grid_pairs.h"
 #include "images/u8_files.h"
 
@@ -24,15 +25,20 @@ enum { DRAW_CHARACTER, DRAW_U, DRAW_V, N_DRAWS }; /* elements of the stream, a c
 struct wm_grid_pairs {
     const wm_alphabets *alphabets;
     int64_t rows, columns, held_out;
-    wmi_rng stream[N_SPLITS];
+    double distort;
+    wmi_rng stream[N_SPLITS], distortion;
 };
 
 static const char *const split_names[N_SPLITS] = {"train", "valid", "test", "unseen"};
 
 void wm_grid_pairs_opts_init(wm_grid_pairs_opts *opts)
 {
-    *opts = (wm_grid_pairs_opts){
-        .struct_size = sizeof *opts, .rows = 1, .columns = 1, .held_out = 0, .seed = 1};
+    *opts = (wm_grid_pairs_opts){.struct_size = sizeof *opts,
+                                 .rows = 1,
+                                 .columns = 1,
+                                 .held_out = 0,
+                                 .seed = 1,
+                                 .distort = 0};
 }
 
 wm_status wm_grid_pairs_new(wm_grid_pairs **out, const wm_alphabets *alphabets,
@@ -58,12 +64,16 @@ wm_status wm_grid_pairs_new(wm_grid_pairs **out, const wm_alphabets *alphabets,
         return wmi_fail(err, WM_EINVAL,
                         "%" PRId64 " of %" PRId64 " drawings held out: one at least must be left",
                         o.held_out, drawings);
+    if (!(o.distort >= 0 && o.distort <= 3))
+        return wmi_fail(err, WM_EINVAL, "drawings distorted by %g: 0 to 3", o.distort);
     if ((st = wmi_alloc(out, 1, sizeof **out, "grid pairs", err)))
         return st;
     (*out)->alphabets = alphabets;
     (*out)->rows = o.rows;
     (*out)->columns = o.columns;
     (*out)->held_out = o.held_out;
+    (*out)->distort = o.distort;
+    (*out)->distortion = wmi_rng_make(o.seed, "grid pairs, distortion");
     for (int i = 0; i < N_SPLITS; i++) {
         char name[32];
 
@@ -160,15 +170,23 @@ static void row_of_floats(const uint8_t *from, void *to)
 static const pixel_form as_bytes = {sizeof(uint8_t), row_of_bytes};
 static const pixel_form as_floats = {sizeof(float), row_of_floats};
 
-/* A drawing into cell `cell` of picture i of those at `pictures`, if there are any. */
-static void put(const wm_grid_pairs *p, const pixel_form *form, const uint8_t *from, int64_t i,
-                int64_t cell, void *pictures)
+/* A drawing into cell `cell` of picture i of those at `pictures`, if there are any; hand: what
+ * distorts it, or NULL. */
+static void put(const wm_grid_pairs *p, const pixel_form *form, const uint8_t *from,
+                const wmi_rng *hand, int64_t i, int64_t cell, void *pictures)
 {
     const int64_t width = p->columns * SIDE;
     const int64_t first =
         (i * p->rows + cell / p->columns) * SIDE * width + cell % p->columns * SIDE;
+    uint8_t other[WMI_DRAWING_PIXELS];
 
-    for (int r = 0; pictures && r < SIDE; r++)
+    if (!pictures)
+        return;
+    if (hand) {
+        wmi_distort(from, hand, p->distort, other);
+        from = other;
+    }
+    for (int r = 0; r < SIDE; r++)
         form->row(from + r * SIDE, (unsigned char *)pictures + (first + r * width) * form->bytes);
 }
 
@@ -188,6 +206,7 @@ static wm_status draw(const wm_grid_pairs *p, const pixel_form *form, wm_split s
                       int64_t n, void *u, void *v, uint8_t *labels, wm_error *err)
 {
     const int64_t cells = p->rows * p->columns;
+    const bool distort = p->distort > 0 && split == WM_SPLIT_TRAIN;
     wm_status st = check_draw(p, split, first, n, err);
 
     if (st)
@@ -196,9 +215,12 @@ static wm_status draw(const wm_grid_pairs *p, const pixel_form *form, wm_split s
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < cells; c++) {
             const cell_draw d = draw_cell(p, split, first + i, c);
+            const uint64_t at = 2 * ((uint64_t)(first + i) * (uint64_t)cells + (uint64_t)c);
+            const wmi_rng hands[2] = {wmi_rng_sub(&p->distortion, at),
+                                      wmi_rng_sub(&p->distortion, at + 1)};
 
-            put(p, form, d.u, i, c, u);
-            put(p, form, d.v, i, c, v);
+            put(p, form, d.u, distort ? &hands[0] : NULL, i, c, u);
+            put(p, form, d.v, distort ? &hands[1] : NULL, i, c, v);
             if (labels)
                 labels[i * cells + c] = (uint8_t)d.label;
         }

@@ -201,6 +201,41 @@ static void files_hold_the_rows(void **state)
     wm_grid_pairs_free(p);
 }
 
+/* Hands change training alone, and nothing but the pixels there. */
+static void only_training_is_distorted(void **state)
+{
+    enum { N = 20 };
+    static uint8_t plain[2][N * PIXELS], other[2][N * PIXELS], labels[2][N * CELLS];
+    wm_grid_pairs_opts o;
+    wm_grid_pairs *p = make_pairs(2, 2, 1, 5), *q;
+    wm_error err = {0};
+
+    (void)state;
+    wm_grid_pairs_opts_init(&o);
+    o.rows = o.columns = 2, o.held_out = 1, o.seed = 5, o.distort = 1;
+    assert_ok(wm_grid_pairs_new(&q, alphabets, &o, &err), err);
+    for (int split = 0; split < 4; split++) {
+        assert_ok(
+            wmi_grid_pairs_bytes(p, (wm_split)split, 0, N, plain[0], plain[1], labels[0], &err),
+            err);
+        assert_ok(
+            wmi_grid_pairs_bytes(q, (wm_split)split, 0, N, other[0], other[1], labels[1], &err),
+            err);
+        assert_memory_equal(labels[0], labels[1], sizeof labels[0]);
+        for (int side = 0; side < 2; side++)
+            assert_int_equal(memcmp(plain[side], other[side], sizeof plain[side]) != 0,
+                             split == WM_SPLIT_TRAIN);
+    }
+    /* a row is a function of its number, whoever else is drawn beside it */
+    assert_ok(wmi_grid_pairs_bytes(q, WM_SPLIT_TRAIN, 0, N, other[0], other[1], NULL, &err), err);
+    assert_ok(wmi_grid_pairs_bytes(q, WM_SPLIT_TRAIN, 7, 1, NULL, plain[1], NULL, &err), err);
+    assert_memory_equal(plain[1], other[1] + 7 * PIXELS, PIXELS);
+    wm_grid_pairs_free(p), wm_grid_pairs_free(q);
+    o.distort = -1;
+    assert_int_equal(wm_grid_pairs_new(&q, alphabets, &o, &err), WM_EINVAL);
+    assert_string_equal(err.text, "drawings distorted by -1: 0 to 3");
+}
+
 static void pixels_know_their_cell(void **state)
 {
     wm_grid_pairs *p = make_pairs(1, 3, 0, 1);
@@ -256,6 +291,7 @@ int main(void)
         cmocka_unit_test(held_out_drawings_are_seen_in_one_split_alone),
         cmocka_unit_test(rows_are_functions_of_their_number),
         cmocka_unit_test(files_hold_the_rows),
+        cmocka_unit_test(only_training_is_distorted),
         cmocka_unit_test(pixels_know_their_cell),
         cmocka_unit_test(wrong_grids_are_refused),
     };
