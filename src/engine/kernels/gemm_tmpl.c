@@ -224,7 +224,7 @@ int64_t VNAME(panels_size)(int64_t k, int64_t n)
 /* One step of transpose(): lanes that differ in bit h change places with those of row i ^ h. */
 ALWAYS_INLINE void exchange(const int h, vreal *v)
 {
-    vmask low, high;
+    vmask low = {0}, high = {0};
 
 #pragma GCC unroll 16
     for (int l = 0; l < VL; l++) {
