@@ -317,7 +317,9 @@ typedef struct wm_bracket {
  * @param tolerance  nats, >= 0 */
 WM_API wm_bracket wm_bracket_make(const wm_ais *ais, const wm_raise *raise, const double *all,
                                   int64_t n_all, double tolerance);
-/** Adds "bracket", whether the two agree, to the checks of an answer. */
+/** Adds "bracket", whether the two agree, to the checks of an answer: not known, which lowers the
+ * verdict, where they do so only because the error of their difference is large (two of it more
+ * than 4 tolerances and than half a nat). */
 WM_API void wm_bracket_check(const wm_bracket *b, wm_checks *list);
 
 #ifdef __cplusplus

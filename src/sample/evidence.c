@@ -122,14 +122,30 @@ wm_bracket wm_bracket_make(const wm_ais *ais, const wm_raise *raise, const doubl
     return b;
 }
 
+/* Two numbers with large errors agree whatever they are. */
+static bool is_vague(const wm_bracket *b)
+{
+    const double tolerances = 4, nats = 0.5;
+
+    return 2 * b->gap_se > fmax(tolerances * b->tolerance, nats);
+}
+
 void wm_bracket_check(const wm_bracket *b, wm_checks *list)
 {
     const double limit = b->tolerance + 2 * b->gap_se;
 
-    wmi_checks_add(list, "bracket", b->gap, limit, b->closed ? WM_CHECK_OK : WM_CHECK_DOUBT,
-                   "%s (AIS minus RAISE is %.3g nats; closed within %.3g).",
-                   b->closed    ? "AIS and RAISE agree: the bracket is closed"
-                   : b->crossed ? "RAISE is above AIS: one of the runs is wrong; more steps help"
-                                : "AIS and RAISE do not agree yet: more steps help",
-                   b->gap, limit);
+    if (b->closed && is_vague(b))
+        wmi_checks_add_unknown(list, "bracket", b->gap, limit, true,
+                               "AIS minus RAISE is %.3g nats with a standard error of %.3g, too "
+                               "much to say that they agree: single chains go astray, or there are "
+                               "too few.",
+                               b->gap, b->gap_se);
+    else
+        wmi_checks_add(list, "bracket", b->gap, limit, b->closed ? WM_CHECK_OK : WM_CHECK_DOUBT,
+                       "%s (AIS minus RAISE is %.3g nats; closed within %.3g).",
+                       b->closed ? "AIS and RAISE agree: the bracket is closed"
+                       : b->crossed
+                           ? "RAISE is above AIS: one of the runs is wrong; more steps help"
+                           : "AIS and RAISE do not agree yet: more steps help",
+                       b->gap, limit);
 }

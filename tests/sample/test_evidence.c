@@ -102,9 +102,31 @@ static void bracket_closes_within_its_errors(void **state)
     assert_true(!b.closed && b.crossed);
 }
 
+/* 276 nats apart is no agreement because the error is 300. */
+static void errors_alone_close_no_bracket(void **state)
+{
+    const double all[5] = {-10, -12, -14, -16, -18};
+    const wm_ais ais = {.log_z = 0.5, .se = 0.3};
+    const wm_raise raise[2] = {{.loglik = -290, .se = 300, .se_set = 300},
+                               {.loglik = -15.4, .se = 0.2, .se_set = 0.1}};
+    const wm_outcome want[2] = {WM_CHECK_NOT_KNOWN, WM_CHECK_OK};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const wm_bracket b = wm_bracket_make(&ais, &raise[i], all, 5, 10.9);
+        wm_checks list = {0};
+
+        assert_true(b.closed);
+        wm_bracket_check(&b, &list);
+        assert_int_equal(list.check[0].outcome, want[i]);
+        assert_int_equal(wm_checks_verdict(&list), i ? WM_TRUST : WM_DOUBT);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_alone_close_no_bracket),
         cmocka_unit_test(ais_of_four_weights),
         cmocka_unit_test(ais_without_weights_is_an_error),
         cmocka_unit_test(raise_controls_only_where_that_helps),

@@ -221,6 +221,20 @@ int64_t VNAME(panels_size)(int64_t k, int64_t n)
     return (n + GEMM_NR - 1) / GEMM_NR * GEMM_NR * k;
 }
 
+/* Lanes of a, then of b, that `from` names. clang has no shuffle by a variable. */
+ALWAYS_INLINE vreal lanes(vreal a, vreal b, vmask from)
+{
+#ifdef __clang__
+    vreal v = a;
+
+    for (int l = 0; l < VL; l++)
+        v[l] = from[l] < VL ? a[from[l]] : b[from[l] - VL];
+    return v;
+#else
+    return __builtin_shuffle(a, b, from);
+#endif
+}
+
 /* One step of transpose(): lanes that differ in bit h change places with those of row i ^ h. */
 ALWAYS_INLINE void exchange(const int h, vreal *v)
 {
@@ -236,8 +250,8 @@ ALWAYS_INLINE void exchange(const int h, vreal *v)
         if (!(i & h)) {
             const vreal a = v[i], b = v[i + h];
 
-            v[i] = __builtin_shuffle(a, b, low);
-            v[i + h] = __builtin_shuffle(a, b, high);
+            v[i] = lanes(a, b, low);
+            v[i + h] = lanes(a, b, high);
         }
 }
 
