@@ -125,6 +125,16 @@ static double find_tie(int64_t n, int64_t da, const double *a, int64_t db, const
     return most;
 }
 
+/* Adds the means of a_i b_j over rows a (n, da), b (n, db) to cross (da, db). */
+static void add_products(int64_t n, int64_t da, const double *a, int64_t db, const double *b,
+                         double *cross)
+{
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t i = 0; i < da; i++)
+            for (int64_t j = 0; j < db; j++)
+                cross[i * db + j] += a[r * da + i] * b[r * db + j] / (double)n;
+}
+
 /* What is left of whitened rows b (n, db) without what rows a (n, da) say of them linearly, white
  * again: out (n, db). WM_EINVAL where nothing is left of some direction. */
 static wm_status take_out_linear(int64_t n, int64_t da, const double *a, int64_t db,
@@ -136,10 +146,7 @@ static wm_status take_out_linear(int64_t n, int64_t da, const double *a, int64_t
     if ((st = wmi_alloc(&cross, da * db, sizeof *cross, "normality", err)) ||
         (st = wmi_alloc(&left, n * db, sizeof *left, "normality", err)))
         goto done;
-    for (int64_t r = 0; r < n; r++)
-        for (int64_t i = 0; i < da; i++)
-            for (int64_t j = 0; j < db; j++)
-                cross[i * db + j] += a[r * da + i] * b[r * db + j] / (double)n;
+    add_products(n, da, a, db, b, cross);
     for (int64_t r = 0; r < n; r++)
         for (int64_t j = 0; j < db; j++) {
             left[r * db + j] = b[r * db + j];
@@ -215,10 +222,7 @@ static wm_status project(int64_t n, int64_t da, const double *a, int64_t db, con
         (st = wmi_alloc(&both, da * da, sizeof *both, "normality", err)) ||
         (st = wmi_alloc(&value, da, sizeof *value, "normality", err)))
         goto done;
-    for (int64_t r = 0; r < n; r++)
-        for (int64_t i = 0; i < da; i++)
-            for (int64_t j = 0; j < db; j++)
-                cross[i * db + j] += a[r * da + i] * b[r * db + j] / (double)n;
+    add_products(n, da, a, db, b, cross);
     for (int64_t i = 0; i < da; i++)
         for (int64_t j = 0; j < da; j++)
             for (int64_t l = 0; l < db; l++)
