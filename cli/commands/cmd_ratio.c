@@ -6,6 +6,7 @@
 
 #include "commands/estimate.h"
 #include "frame/commands.h"
+#include "frame/interrupt.h"
 
 typedef struct ratio_opts {
     const char *weights[2];
@@ -66,6 +67,7 @@ static wm_status read_weights(ratio_run *r, int which, const char *path, wm_stud
         return WM_OK;
     wm_read_opts_init(&read);
     read.continuous = "all";
+    read.stop = interrupt_flag();
     if (!(st = wm_schema_new(&schema, err)))
         st = wm_data_read(&r->weights[which], path, schema, &read, err);
     wm_schema_free(schema);
@@ -124,15 +126,19 @@ static wm_status read_all(ratio_run *r, cli_call *call, wm_study_opts *o, wm_err
                                                            : WM_OK;
 }
 
-/* What the answer is not about. */
+/* What the answer is not about. Names are a file's: an error's text has nothing that a terminal
+ * obeys. */
 static void print_left_out(const wm_study *study)
 {
     const wm_study_column *c;
+    wm_error name;
     int n = 0;
 
     for (int64_t j = 0; (c = wm_study_column_at(study, j)); j++)
-        if (c->aside)
-            printf("%s'%.60s'", n++ ? ", " : "without ", c->name);
+        if (c->aside) {
+            wm_error_set(&name, WM_OK, __FILE__, __LINE__, "%.60s", c->name);
+            printf("%s'%s'", n++ ? ", " : "without ", name.text);
+        }
     if (n)
         printf(" (left out: the page and the messages say why)\n");
 }

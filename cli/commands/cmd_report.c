@@ -1,6 +1,8 @@
 /* cmd_report.c - a run folder as one HTML page. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "frame/commands.h"
 
@@ -16,6 +18,24 @@ static const opt_row rows[] = {
     {0},
 };
 
+/* A page may be made again; any other file is somebody's. */
+static wm_status spare_others(const char *path, wm_error *err)
+{
+    static const char begins[] = "<!DOCTYPE html>";
+    char head[sizeof begins] = "";
+    struct stat info;
+    FILE *f;
+
+    if (stat(path, &info) || !S_ISREG(info.st_mode) || !info.st_size || !(f = fopen(path, "rb")))
+        return WM_OK;
+    if (!fgets(head, sizeof head, f))
+        head[0] = '\0';
+    fclose(f);
+    return strcmp(head, begins) == 0
+               ? WM_OK
+               : WM_FAIL(err, WM_EINVAL, "%.180s: is there already, and is no page", path);
+}
+
 static wm_status run(cli_call *call, wm_error *err)
 {
     const char *folder = call->args[0], *out = ((const report_opts *)call->opts)->out;
@@ -29,7 +49,7 @@ static wm_status run(cli_call *call, wm_error *err)
         return st;
     if (!out)
         out = own;
-    if ((st = wm_run_folder_settle(folder, err)) ||
+    if ((st = wm_run_folder_settle(folder, err)) || (st = spare_others(out, err)) ||
         (st = wm_report_write(&info, folder, out, call->sink, err)))
         return st;
     WM_PUT(call->summary, WM_TEXT("page", out), WM_INTEGER("bytes", info.bytes),

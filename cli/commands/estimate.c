@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "commands/show_checks.h"
+#include "frame/interrupt.h"
 #include "options/fitting.h"
 
 const char *const read_header_names[] = WM_CHOICE_NAMES;
@@ -62,6 +63,7 @@ wm_read_opts read_opts(const read_flags *f, const wm_sink *sink)
     o.header = f->header - 1;
     o.decimal = decimals[f->decimal];
     o.sink = sink;
+    o.stop = interrupt_flag();
     return o;
 }
 

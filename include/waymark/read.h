@@ -6,6 +6,7 @@
 #ifndef WAYMARK_READ_H
 #define WAYMARK_READ_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -123,6 +124,8 @@ typedef struct wm_read_opts {
      * every run, and wm_data_total() says how many there were. 0 (default): all; WM_AUTO: 100,000,
      * or 40 MB of numbers if that is more. */
     int64_t max_rows;
+    const volatile sig_atomic_t *stop; /**< not 0, set by a signal handler: reading and waiting for
+                                          a pipe end with WM_EINTERRUPTED; or NULL */
 } wm_read_opts;
 
 /** Fill in the defaults. Threads: safe. */

@@ -72,6 +72,7 @@ static wm_status run_read(void *arg, py_call *call, wm_error *err)
     wm_status st;
 
     r->o.sink = py_call_sink(call);
+    r->o.stop = py_call_stop(call);
     if (r->fixed)
         return read_fixed(r, err);
     if ((st = wm_schema_new(&r->schema, err)))

@@ -265,34 +265,41 @@ wm_status wmi_file_write(const char *path, const void *bytes, size_t n, wm_error
     return wmi_file_commit(f, err); /* finds what that did not say */
 }
 
+wm_status wmi_file_size(int64_t *out, const char *path, wm_error *err)
+{
+    struct stat info;
+
+    *out = 0;
+    if (stat(path, &info))
+        return fail_errno(err, path, "cannot read", errno);
+    if (S_ISDIR(info.st_mode))
+        return fail_errno(err, path, "cannot read", EISDIR);
+    if (!S_ISREG(info.st_mode))
+        return wmi_fail(err, WM_EIO, "%s: is not a regular file", wmi_path_tail(path));
+    *out = info.st_size;
+    return WM_OK;
+}
+
 wm_status wmi_file_read(char **out, size_t *n, const char *path, int64_t max, wm_error *err)
 {
-    wm_status st = WM_OK;
-    struct stat info;
+    int64_t size;
+    wm_status st = wmi_file_size(&size, path, err);
     char *bytes = NULL;
     size_t got = 0;
-    FILE *f = fopen(path, "rb");
+    FILE *f;
 
     *out = NULL;
     *n = 0;
-    if (!f)
+    if (st)
+        return st;
+    if (size > max)
+        return wmi_fail(err, WM_EFORMAT, "%s: %" PRId64 " bytes, at most %" PRId64 " make sense",
+                        wmi_path_tail(path), size, max);
+    if (!(f = fopen(path, "rb")))
         return fail_errno(err, path, "cannot read", errno);
-    if (fstat(fileno(f), &info)) {
-        st = fail_errno(err, path, "cannot read", errno);
+    if ((st = wmi_alloc(&bytes, size + 1, 1, "file content", err)))
         goto done;
-    }
-    if (!S_ISREG(info.st_mode)) {
-        st = fail_errno(err, path, "cannot read", S_ISDIR(info.st_mode) ? EISDIR : ESPIPE);
-        goto done;
-    }
-    if (info.st_size > max) {
-        st = wmi_fail(err, WM_EFORMAT, "%s: %" PRId64 " bytes, at most %" PRId64 " make sense",
-                      wmi_path_tail(path), (int64_t)info.st_size, max);
-        goto done;
-    }
-    if ((st = wmi_alloc(&bytes, info.st_size + 1, 1, "file content", err)))
-        goto done;
-    got = fread(bytes, 1, (size_t)info.st_size, f);
+    got = fread(bytes, 1, (size_t)size, f);
     if (ferror(f)) {
         st = fail_errno(err, path, "cannot read", errno);
         goto done;

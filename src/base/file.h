@@ -31,6 +31,9 @@ void wmi_file_abandon(wmi_file *f);
 /* n bytes as the whole content of path. */
 WM_MUST_CHECK wm_status wmi_file_write(const char *path, const void *bytes, size_t n,
                                        wm_error *err);
+/* Bytes of a regular file. WM_EIO for anything else; it is not opened, so that no FIFO is waited
+ * for. */
+WM_MUST_CHECK wm_status wmi_file_size(int64_t *out, const char *path, wm_error *err);
 /* The whole content of path, for wmi_free(), with a NUL after it that *n does not count. Files of
  * more than max bytes are refused before anything is allocated. */
 WM_MUST_CHECK wm_status wmi_file_read(char **out, size_t *n, const char *path, int64_t max,

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/utf8.h"
+
 enum { TEXT_BYTES = 512 };
 
 void wm_sink_init(wm_sink *sink)
@@ -23,6 +25,7 @@ void wm_say(const wm_sink *sink, wm_log_level level, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    wmi_text_plain(text);
     sink->log(sink->ctx, level, text);
 }
 
@@ -60,6 +63,7 @@ static void deliver(wm_task *p, double now, int64_t done, const char *fmt, va_li
     };
 
     vsnprintf(text, sizeof text, fmt, ap);
+    wmi_text_plain(text);
     p->spoke = now;
     p->sink->progress(p->sink->ctx, &report);
 }

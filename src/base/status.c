@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/fail.h"
+#include "base/utf8.h"
 #include "waymark/version.h"
 
 const char *wm_status_text(wm_status code)
@@ -35,6 +36,7 @@ void wm_error_set(wm_error *err, wm_status code, const char *file, int line, con
     va_start(ap, fmt);
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
+    wmi_text_plain(err->text);
 }
 
 wm_status wmi_about(wm_status st, wm_error *err, const char *topic)

@@ -69,6 +69,16 @@ bool wmi_text_is_utf8(const char *text, size_t n)
     return wmi_utf8_prefix(text, n) == n;
 }
 
+/* Those of ASCII, and of the 32 letters from U+0080, which some terminals obey too. */
+void wmi_text_plain(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p; p++)
+        if (*p < 0x20 || *p == 0x7f)
+            *p = ' ';
+        else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+            p[0] = p[1] = ' ';
+}
+
 const char *wmi_text_cut(char buf[WMI_TEXT_CUT], const char *text, size_t n)
 {
     size_t keep = n;
@@ -79,8 +89,9 @@ const char *wmi_text_cut(char buf[WMI_TEXT_CUT], const char *text, size_t n)
             keep--;
     }
     for (size_t i = 0; i < keep; i++)
-        buf[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i];
+        buf[i] = text[i] ? text[i] : ' ';
     snprintf(buf + keep, WMI_TEXT_CUT - keep, "%s", keep < n ? "..." : "");
+    wmi_text_plain(buf);
     return buf;
 }
 

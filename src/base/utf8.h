@@ -16,6 +16,8 @@ size_t wmi_utf8_letter(const char *text, size_t n);
 size_t wmi_utf8_prefix(const char *text, size_t n);
 /* Writes a letter, at most 0x10ffff; how many bytes it takes. */
 size_t wmi_utf8_write(uint32_t letter, char out[4]);
+/* Control characters become spaces, in place: what files hold must not move a terminal. */
+void wmi_text_plain(char *text);
 /* The n bytes of a name or value as a message shows them: cut between letters and with "..." where
  * they are long, control characters made spaces. Returns buf. */
 const char *wmi_text_cut(char buf[WMI_TEXT_CUT], const char *text, size_t n);

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 const char *wm_outcome_text(wm_outcome outcome)
 {
     static const char *const words[] = {"ok", "doubt", "failed", "not known"};
@@ -33,6 +35,7 @@ static void add(wm_checks *list, wm_check c, const char *fmt, va_list args)
     if (list->n == WM_CHECKS_MAX)
         return;
     vsnprintf(c.meaning, sizeof c.meaning, fmt, args);
+    wmi_text_plain(c.meaning);
     list->check[list->n++] = c;
 }
 

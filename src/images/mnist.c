@@ -174,7 +174,7 @@ static wm_status read_idx(uint8_t **out, int64_t dim[3], int rank, const char *p
     size_t got;
     wm_status st;
 
-    if ((st = wmi_bytes_open(&bytes, path, err)) ||
+    if ((st = wmi_bytes_open(&bytes, path, NULL, err)) ||
         (st = wmi_bytes_read(bytes, head, 4 + 4 * (size_t)rank, &got, err)))
         goto done;
     if (got < 4 + 4 * (size_t)rank || big_endian(head) != (uint32_t)(0x800 + rank)) {

@@ -64,9 +64,9 @@ char *wmi_text_clean(wmi_arena *a, const char *s, wm_error *err)
             memcpy(to, "\xef\xbf\xbd", 3);
             to += 3;
             s++;
-        } else if (point < 0x20 || point == 0x7f) {
+        } else if (point < 0x20 || (point >= 0x7f && point < 0xa0)) { /* a terminal may obey */
             *to++ = ' ';
-            s++;
+            s += n;
         } else {
             memcpy(to, s, (size_t)n);
             to += n;

@@ -110,6 +110,16 @@ static wm_status set_straight(wmi_study_data *data, wm_error *err)
     return WM_OK;
 }
 
+/* Whether every value of every column is that of the first row of p. */
+static bool is_constant(int64_t raw, const int64_t n[2], const double *const x[2])
+{
+    for (int t = 0; t < 2; t++)
+        for (int64_t i = 0; i < n[t] * raw; i++)
+            if (x[t][i] != x[0][i % raw])
+                return false;
+    return true;
+}
+
 static wm_status fit_encoder(wmi_study_data *data, const wm_data *const table[2],
                              const wm_schema *schema, const wm_study_opts *o, wm_error *err)
 {
@@ -138,7 +148,11 @@ static wm_status fit_encoder(wmi_study_data *data, const wm_data *const table[2]
         goto done;
     data->dim = data->encoder.dim;
     if (data->dim < 1) {
-        st = wmi_fail(err, WM_EINVAL, "all columns are constant, and the same in p and q");
+        st = wmi_fail(err, WM_EINVAL,
+                      is_constant(raw, n, x)
+                          ? "all columns are constant, and the same in p and q"
+                          : "no level of a column that tells rows apart is in both p and q: they "
+                            "have nothing in common, and both divergences are infinite");
         goto done;
     }
     if ((st = set_straight(data, err)))

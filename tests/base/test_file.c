@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -183,6 +184,9 @@ static void reading_is_bounded(void **state)
     assert_int_equal(wmi_file_read(&text, &n, scratch_folder, 9, &err), WM_EIO);
     assert_int_equal(wmi_file_read(&text, &n, scratch("none"), 9, &err), WM_EIO);
     assert_non_null(strstr(err.text, strerror(ENOENT)));
+    assert_int_equal(mkfifo(scratch("fifo"), 0600), 0);
+    assert_int_equal(wmi_file_read(&text, &n, scratch("fifo"), 9, &err), WM_EIO); /* at once */
+    assert_non_null(strstr(err.text, "fifo: is not a regular file"));
 }
 
 static void folders_are_made_with_their_parents(void **state)

@@ -81,12 +81,25 @@ static void a_prefix_reads_no_further_than_its_bytes(void **state)
     }
 }
 
+static void what_moves_a_terminal_becomes_spaces(void **state)
+{
+    char text[] = "\033[31mred\r\n\x7f\xc2\x9b" /* CSI as one letter */
+                  "2J \xc2\xa0\xc3\x9b\xe2\x82\xac",
+         cut[WMI_TEXT_CUT];
+
+    (void)state;
+    wmi_text_plain(text);
+    assert_string_equal(text, " [31mred     2J \xc2\xa0\xc3\x9b\xe2\x82\xac");
+    assert_string_equal(wmi_text_cut(cut, "a\0\033b\xc2\x85", 6), "a  b  ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_letter_is_written_and_read),
         cmocka_unit_test(bytes_that_are_no_letters_end_a_prefix),
         cmocka_unit_test(a_prefix_reads_no_further_than_its_bytes),
+        cmocka_unit_test(what_moves_a_terminal_becomes_spaces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -372,17 +372,30 @@ class Apply(unittest.TestCase):
             self.assertEqual(os.listdir(self.folder), ["big.npy"])
 
     def test_waiting_for_input_leaves_nothing(self):
-        """Nobody sends anything: the second Ctrl-C ends it at once."""
-        p = subprocess.Popen([WAYMARK, "apply", self.run_folder, "-", "-o", self.path("y.npy")],
-                             stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(0.5)
-        p.send_signal(signal.SIGINT)
-        time.sleep(0.2)
-        p.send_signal(signal.SIGINT)
-        self.assertEqual(p.wait(60), -signal.SIGINT)
-        p.stdin.close()
-        p.stderr.close()
-        self.assertEqual(os.listdir(self.folder), [])
+        """Nobody sends anything, or not all, or opens the other end: Ctrl-C ends it all the same."""
+        os.mkfifo(self.path("fifo"))
+        for name, begun in (("-", b""), ("-", b"1,2\n3,4\n"), (self.path("fifo"), b"")):
+            p = subprocess.Popen([WAYMARK, "apply", self.run_folder, name, "-o", self.path("y.npy")],
+                                 stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+            p.stdin.write(begun)
+            p.stdin.flush()
+            time.sleep(0.5)
+            p.send_signal(signal.SIGINT)
+            self.assertEqual(p.wait(60), 1)
+            self.assertIn(b"was not read to its end", p.stderr.read())
+            p.stdin.close()
+            p.stderr.close()
+            self.assertEqual(os.listdir(self.folder), ["fifo"])
+
+    def test_a_fifo_is_read_to_its_end(self):
+        """Opened before its writer, who comes twice and leaves in between: the first time is the file."""
+        os.mkfifo(self.path("fifo"))
+        p = subprocess.Popen([WAYMARK, "apply", self.run_folder, self.path("fifo")], stdout=subprocess.PIPE)
+        with open(self.path("fifo"), "w", encoding="utf-8") as f:
+            f.write("1,2\n")
+            f.flush()
+            f.write("3,4\n")
+        self.assertEqual(len(p.communicate(timeout=60)[0].split()), 2)
 
     def test_a_full_disk(self):
         sparse_npy(self.path("x.npy"), 300_000, 2)

@@ -4,6 +4,7 @@ WAYMARK is the product; PROBE (probe.c) has the same frame and commands that do 
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -82,6 +83,27 @@ class Program(unittest.TestCase):
             self.assertEqual((strict.returncode, found["verdict"], found["kl_qp_verdict"], found["kl_qp"]), (3, "reject", "reject", None))
             self.assertIsNotNone(found["kl_pq"])
             self.assertLess(abs(found["kl_qp_rest"]), 0.05)  # nothing else differs
+
+    def test_tables_without_a_level_in_common_are_told_so(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("p.csv", "q.csv", "one.csv")]
+            for path, levels in zip(paths, ("ab", "cd", "aa")):
+                with open(path, "w") as f:
+                    f.writelines(["x\n"] + [levels[i * i % 7 % 2] + "\n" for i in range(200)])
+            done = run(WAYMARK, "ratio", *paths[:2])
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("no level of a column that tells rows apart is in both p and q", done.stderr)
+            self.assertIn("all columns are constant", run(WAYMARK, "ratio", paths[2], paths[2]).stderr)
+
+    def test_what_files_hold_does_not_move_a_terminal(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("p.csv", "q.csv")]
+            for path, name in zip(paths, ("a\x1b[2Jb", "a\u009b2Jc")):
+                with open(path, "w", encoding="utf-8") as f:
+                    f.writelines([f"{name},\x1b]0;x\x07,k\n"] + [f"{i % 7}.5,{i * i % 101}.25,\x1b[3{i % 3}m\n" for i in range(150)])
+            for words in ([], ["--columns", "zz"], ["--categorical", "3"]):
+                done = run(WAYMARK, "ratio", *paths, "--folds", "2", *words)
+                self.assertIsNone(re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", done.stdout + done.stderr), done)
 
     def test_unknown_words_get_the_nearest(self):
         done = run(WAYMARK, "versoin")

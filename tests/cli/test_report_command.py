@@ -99,6 +99,23 @@ class Report(unittest.TestCase):
             f.truncate(200 << 20)
         self.assertIn("209715200 bytes, at most", self.refused("run"))
 
+    def test_another_programs_folder_is_left_alone(self):
+        os.mkdir(self.path("bert"))
+        with open(self.path("bert", "config.json"), "w", encoding="utf-8") as f:
+            f.write('{"model_type": "bert"}')
+        self.assertIn("bert: not a run folder: its config.json names no command", self.refused("bert"))
+        self.assertEqual(os.listdir(self.path("bert")), ["config.json"])
+
+    def test_only_a_page_is_replaced(self):
+        for text in ("x,y\n1,2\n", "\n", "<!DOCTYPE htm"):
+            with open(self.path("mine.csv"), "w", encoding="utf-8") as f:
+                f.write(text)
+            self.assertIn("mine.csv: is there already, and is no page", self.refused("run", "-o", "mine.csv"))
+            with open(self.path("mine.csv"), encoding="utf-8") as f:
+                self.assertEqual(f.read(), text)
+        for _ in range(2):
+            self.assertEqual(self.run_it("run", "-o", "page.html").returncode, 0)
+
     def test_a_page_that_cannot_be_written_is_a_failure(self):
         self.assertIn("none/page.html", self.refused("run", "-o", "none/page.html"))
 

@@ -4,6 +4,9 @@
 #include "asserts.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
@@ -78,7 +81,7 @@ static void a_file_is_mapped(void **state)
 
     (void)state;
     assert_ok(wmi_file_write(scratch("plain"), content, N, &err), err);
-    assert_ok(wmi_bytes_open(&b, scratch("plain"), &err), err);
+    assert_ok(wmi_bytes_open(&b, scratch("plain"), NULL, &err), err);
     assert_int_equal(wmi_bytes_size(b), N);
     assert_true(wmi_bytes_mapped(b));
     expect_head(b);
@@ -111,7 +114,7 @@ static void gzip_is_decoded(void **state)
     memset(packed + n, 0, 512); /* padding */
     n += 512;
     assert_ok(wmi_file_write(scratch("x.gz"), packed, n, &err), err);
-    assert_ok(wmi_bytes_open(&b, scratch("x.gz"), &err), err);
+    assert_ok(wmi_bytes_open(&b, scratch("x.gz"), NULL, &err), err);
     assert_int_equal(wmi_bytes_size(b), -1);
     assert_false(wmi_bytes_mapped(b));
     expect_head(b);
@@ -142,6 +145,48 @@ static char *open_pipe(const void *bytes, size_t n, int *fd)
     return path;
 }
 
+static volatile sig_atomic_t asked;
+
+static void ask(int number)
+{
+    (void)number;
+    asked = 1;
+}
+
+/* A handler that lets calls be begun again, as the command's does, while nobody writes. */
+static void what_is_read_can_be_stopped(void **state)
+{
+    struct sigaction action = {.sa_handler = ask, .sa_flags = SA_RESTART};
+    const struct itimerval soon = {.it_value = {.tv_usec = 50000}};
+    char path[64];
+    wm_error err;
+    wmi_bytes *b;
+    size_t got;
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+    assert_int_equal(pipe(ends), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    assert_int_equal(wmi_bytes_open(&b, path, &asked, &err), WM_EINTERRUPTED);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(mkfifo(scratch("fifo"), 0600), 0);
+    asked = 0;
+    assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+    assert_int_equal(wmi_bytes_open(&b, scratch("fifo"), &asked, &err), WM_EINTERRUPTED);
+    assert_non_null(strstr(err.text, "fifo was not read to its end"));
+    /* A file, between two blocks. */
+    asked = 0;
+    assert_ok(wmi_file_write(scratch("plain"), content, N, &err), err);
+    assert_ok(wmi_bytes_open(&b, scratch("plain"), &asked, &err), err);
+    assert_ok(wmi_bytes_read(b, packed, 100, &got, &err), err);
+    asked = 1;
+    assert_int_equal(wmi_bytes_read(b, packed, 100, &got, &err), WM_EINTERRUPTED);
+    wmi_bytes_close(b);
+}
+
 static void a_pipe_is_read_once_or_kept(void **state)
 {
     wm_error err;
@@ -149,7 +194,7 @@ static void a_pipe_is_read_once_or_kept(void **state)
     int fd;
 
     (void)state;
-    assert_ok(wmi_bytes_open(&b, open_pipe(content, N, &fd), &err), err);
+    assert_ok(wmi_bytes_open(&b, open_pipe(content, N, &fd), NULL, &err), err);
     expect_head(b);
     expect_content(b, 1000);
     assert_int_equal(wmi_bytes_rewind(b, &err), WM_EIO);
@@ -161,7 +206,7 @@ static void a_pipe_is_read_once_or_kept(void **state)
         unsigned char *buf = malloc(first);
         size_t got;
 
-        assert_ok(wmi_bytes_open(&b, open_pipe(content, N, &fd), &err), err);
+        assert_ok(wmi_bytes_open(&b, open_pipe(content, N, &fd), NULL, &err), err);
         expect_head(b);
         wmi_bytes_keep(b);
         assert_ok(wmi_bytes_read(b, buf, first, &got, &err), err);
@@ -184,7 +229,7 @@ static void a_gzipped_pipe_is_kept_decoded(void **state)
     int fd;
 
     (void)state;
-    assert_ok(wmi_bytes_open(&b, open_pipe(packed, n, &fd), &err), err);
+    assert_ok(wmi_bytes_open(&b, open_pipe(packed, n, &fd), NULL, &err), err);
     wmi_bytes_keep(b);
     expect_content(b, 999);
     assert_ok(wmi_bytes_rewind(b, &err), err);
@@ -203,7 +248,7 @@ static void standard_input_is_a_dash(void **state)
     (void)state;
     open_pipe(content, N, &fd);
     assert_true(dup2(fd, STDIN_FILENO) == STDIN_FILENO);
-    assert_ok(wmi_bytes_open(&b, "-", &err), err);
+    assert_ok(wmi_bytes_open(&b, "-", NULL, &err), err);
     assert_false(wmi_bytes_mapped(b));
     expect_content(b, 5000);
     wmi_bytes_close(b);
@@ -213,13 +258,13 @@ static void standard_input_is_a_dash(void **state)
     fd = open(scratch("in"), O_RDONLY);
     assert_true(dup2(fd, STDIN_FILENO) == STDIN_FILENO);
     close(fd);
-    assert_ok(wmi_bytes_open(&b, "-", &err), err);
+    assert_ok(wmi_bytes_open(&b, "-", NULL, &err), err);
     assert_true(wmi_bytes_mapped(b));
     expect_content(b, 5000);
     wmi_bytes_close(b);
     assert_int_equal(fcntl(STDIN_FILENO, F_GETFD) < 0, 0); /* not ours to close */
     assert_int_equal(lseek(STDIN_FILENO, 10, SEEK_SET), 10);
-    assert_ok(wmi_bytes_open(&b, "-", &err), err);
+    assert_ok(wmi_bytes_open(&b, "-", NULL, &err), err);
     assert_false(wmi_bytes_mapped(b));
     wmi_bytes_close(b);
     assert_true(dup2(old, STDIN_FILENO) == STDIN_FILENO);
@@ -285,12 +330,12 @@ static void what_is_no_file_is_refused(void **state)
     size_t n;
 
     (void)state;
-    assert_int_equal(wmi_bytes_open(&b, scratch("nowhere"), &err), WM_EIO);
+    assert_int_equal(wmi_bytes_open(&b, scratch("nowhere"), NULL, &err), WM_EIO);
     assert_null(b);
     assert_non_null(strstr(err.text, "nowhere: cannot read: No such file"));
-    assert_int_equal(wmi_bytes_open(&b, scratch_folder, &err), WM_EIO);
+    assert_int_equal(wmi_bytes_open(&b, scratch_folder, NULL, &err), WM_EIO);
     assert_ok(wmi_file_write(scratch("empty"), NULL, 0, &err), err);
-    assert_ok(wmi_bytes_open(&b, scratch("empty"), &err), err);
+    assert_ok(wmi_bytes_open(&b, scratch("empty"), NULL, &err), err);
     assert_int_equal(wmi_bytes_size(b), 0);
     assert_ok(wmi_bytes_peek(b, &head, &n, &err), err);
     assert_int_equal(n, 0);
@@ -314,7 +359,7 @@ static void want_of_memory_leaves_nothing_behind(void **state)
         const char *path = open_pipe(packed, n, &fd);
 
         wmi_alloc_fail_at(k);
-        st = wmi_bytes_open(&b, path, &err);
+        st = wmi_bytes_open(&b, path, NULL, &err);
         if (!st)
             wmi_bytes_keep(b);
         for (int i = 0; i < 20 && !st; i++)
@@ -336,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_file_is_mapped),
         TEST(gzip_is_decoded),
+        TEST(what_is_read_can_be_stopped),
         TEST(a_pipe_is_read_once_or_kept),
         TEST(a_gzipped_pipe_is_kept_decoded),
         TEST(standard_input_is_a_dash),

@@ -69,7 +69,7 @@ FENCED = [
 SYSTEM = set(
     "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal "
     "stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath time "
-    "uchar wchar wctype dlfcn fcntl glob unistd dirent fnmatch omp sys/mman sys/resource sys/stat sys/time sys/types "
+    "uchar wchar wctype dlfcn fcntl glob unistd dirent fnmatch omp poll sys/mman sys/resource sys/stat sys/time sys/types "
     "sched spawn sys/ioctl sys/utsname sys/wait".split())
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>|(.*))', re.M)

@@ -123,6 +123,25 @@ static void overwriting_removes_the_old_run_only(void **state)
     assert_true(wmi_file_exists(scratch("run/figures/mine.svg")));
 }
 
+static void a_folder_in_the_place_of_a_file_is_in_the_way(void **state)
+{
+    wm_run_folder *r;
+    wm_error err = {0};
+
+    (void)state;
+    make_run(scratch("run"), "mi");
+    assert_ok(wm_run_folder_open(&r, scratch("run"), "mi", WM_RUN_OVERWRITE, &err), err);
+    append(r, 1);
+    assert_int_equal(remove(scratch("run/metrics.jsonl")), 0);
+    assert_ok(wmi_folder_make(scratch("run/metrics.jsonl"), &err), err);
+    assert_int_equal(wm_run_folder_finish(r, &err), WM_EIO);
+    wm_run_folder_close(r);
+    assert_true(wmi_file_exists(scratch("run/summary.json"))); /* nothing of the old run has gone */
+    assert_int_equal(rmdir(scratch("run/metrics.jsonl")), 0);
+    assert_ok(wm_run_folder_settle(scratch("run"), &err), err);
+    assert_non_null(strstr(scratch_read(scratch("run/metrics.jsonl")), "\"step\": 1,"));
+}
+
 static void check_old_run(void)
 {
     assert_string_equal(scratch_read(scratch("run/model.safetensors")), "old");
@@ -480,6 +499,7 @@ int main(void)
         TEST(a_run_leaves_its_files),
         TEST(a_run_is_not_overwritten_by_chance),
         TEST(overwriting_removes_the_old_run_only),
+        TEST(a_folder_in_the_place_of_a_file_is_in_the_way),
         TEST(a_run_that_does_not_finish_replaces_nothing),
         TEST(every_failed_call_leaves_a_whole_run),
         TEST(links_are_not_followed),

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -24,12 +25,15 @@ enum {
     WATCH_EVERY = 1 << 20,  /* bytes read before the watcher is called */
     GZ_INPUT = 1 << 16,
     MAX_READ = 1 << 30, /* bytes a single read(2) is asked for */
+    LOOK_EVERY = 200,   /* milliseconds between two looks at *stop while a pipe is silent */
 };
 
 struct wmi_bytes {
     char *label;
     int64_t size; /* of what read() yields, or -1 */
     int64_t pos;  /* bytes yielded since the start */
+
+    const volatile sig_atomic_t *stop; /* or NULL */
 
     const unsigned char *map; /* (size), or NULL: a stream */
     int map_fd;               /* -1: memory that is not ours */
@@ -72,18 +76,45 @@ static wm_status new_bytes(wmi_bytes **out, const char *label, wm_error *err)
     return WM_OK;
 }
 
+static wm_status heed(const volatile sig_atomic_t *stop, const char *label, wm_error *err)
+{
+    return stop && *stop
+               ? wmi_fail(err, WM_EINTERRUPTED, "%s was not read to its end", wmi_path_tail(label))
+               : WM_OK;
+}
+
 /* ---- pipes ---- */
 
 typedef struct pipe_end {
     int fd;
     const char *label;
+    const volatile sig_atomic_t *stop; /* or NULL */
 } pipe_end;
+
+/* Waits for bytes, or the end of them: read() may be begun again by itself after a signal. */
+static wm_status await(const pipe_end *p, wm_error *err)
+{
+    struct pollfd one = {.fd = p->fd, .events = POLLIN};
+    int ready = 0;
+    wm_status st = WM_OK;
+
+    while (p->stop && !ready && !(st = heed(p->stop, p->label, err))) {
+        ready = poll(&one, 1, LOOK_EVERY);
+        if (ready < 0 && errno == EINTR)
+            ready = 0;
+    }
+    return st;
+}
 
 static wm_status pipe_read(void *ctx, void *buf, size_t n, size_t *got, wm_error *err)
 {
     const pipe_end *p = (pipe_end *)ctx;
+    const wm_status st = await(p, err);
     ssize_t k;
 
+    *got = 0;
+    if (st)
+        return st;
     do
         k = read(p->fd, buf, n < MAX_READ ? n : MAX_READ);
     while (k < 0 && errno == EINTR);
@@ -230,7 +261,10 @@ static wm_status decode_gzip(wmi_bytes **b, wm_error *err)
     g->in_member = true;
     g->inner = inner;
     *b = NULL; /* the decoder's now, also on failure */
-    return wmi_bytes_from(b, inner->label, inner->map ? &again : &once, g, -1, err);
+    if ((st = wmi_bytes_from(b, inner->label, inner->map ? &again : &once, g, -1, err)))
+        return st;
+    (*b)->stop = inner->stop;
+    return WM_OK;
 }
 
 /* ---- opening and closing ---- */
@@ -269,13 +303,26 @@ static wm_status open_pipe(wmi_bytes *b, int fd, wm_error *err)
 
     if (st)
         return st;
-    *p = (pipe_end){fd, b->label};
+    *p = (pipe_end){fd, b->label, b->stop};
     b->stream = (wmi_bytes_stream){pipe_read, NULL, pipe_close};
     b->ctx = p;
     return WM_OK;
 }
 
-wm_status wmi_bytes_open(wmi_bytes **out, const char *path, wm_error *err)
+/* A FIFO that is opened to be waited for does not wait for its writer inside open(). */
+static int open_input(const char *path, bool heeds)
+{
+    struct stat info;
+    const bool fifo = heeds && stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | (fifo ? O_NONBLOCK : 0));
+
+    if (fd >= 0 && fifo)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return fd;
+}
+
+wm_status wmi_bytes_open(wmi_bytes **out, const char *path, const volatile sig_atomic_t *stop,
+                         wm_error *err)
 {
     const bool standard = strcmp(path, "-") == 0;
     wmi_bytes *b = NULL;
@@ -286,7 +333,8 @@ wm_status wmi_bytes_open(wmi_bytes **out, const char *path, wm_error *err)
     *out = NULL;
     if ((st = new_bytes(&b, standard ? "standard input" : path, err)))
         return st;
-    fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    b->stop = stop;
+    fd = standard ? STDIN_FILENO : open_input(path, stop != NULL);
     if (fd < 0 || fstat(fd, &info)) {
         st = fail_errno(b->label, errno, err);
         goto done;
@@ -456,6 +504,8 @@ wm_status wmi_bytes_read(wmi_bytes *b, void *buf, size_t n, size_t *got, wm_erro
     wm_status st;
 
     *got = 0;
+    if ((st = heed(b->stop, b->label, err)))
+        return st;
     if (b->map) {
         const int64_t left = b->size - b->pos, take = (int64_t)n < left ? (int64_t)n : left;
 
@@ -528,7 +578,10 @@ wm_status wmi_bytes_at(const wmi_bytes *b, int64_t offset, int64_t n, const unsi
                        wm_error *err)
 {
     struct stat info;
+    wm_status st;
 
+    if ((st = heed(b->stop, b->label, err)))
+        return st;
     if (b->map_fd >= 0 && (fstat(b->map_fd, &info) || info.st_size < offset + n))
         return shorter(b, err);
     *out = b->map + offset;

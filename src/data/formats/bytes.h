@@ -4,6 +4,7 @@
 #ifndef WMI_DATA_BYTES_H
 #define WMI_DATA_BYTES_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,8 +24,10 @@ typedef struct wmi_bytes_stream {
 } wmi_bytes_stream;
 
 /* A file, a FIFO, or "-" for standard input. Regular files are mapped, and a file that gets shorter
- * while it is read is an error as far as that can be seen. What begins as gzip is decoded. */
-WM_MUST_CHECK wm_status wmi_bytes_open(wmi_bytes **out, const char *path, wm_error *err);
+ * while it is read is an error as far as that can be seen. What begins as gzip is decoded. Once
+ * *stop (or NULL) is not 0 whatever reads or waits for bytes ends with WM_EINTERRUPTED. */
+WM_MUST_CHECK wm_status wmi_bytes_open(wmi_bytes **out, const char *path,
+                                       const volatile sig_atomic_t *stop, wm_error *err);
 /* The same from n bytes of memory, which must outlive *out. label is copied, for messages. */
 WM_MUST_CHECK wm_status wmi_bytes_memory(wmi_bytes **out, const char *label, const void *data,
                                          size_t n, wm_error *err);

@@ -444,12 +444,14 @@ wm_status wmi_safetensors_open(wmi_safetensors **out, const char *path, wm_error
     wmi_safetensors *s = NULL;
     wmi_bytes *bytes = NULL;
     const unsigned char *file;
+    int64_t size;
 
     *out = NULL;
-    if ((st = check_machine(path, err)) || (st = wmi_bytes_open(&bytes, path, err)))
+    if ((st = check_machine(path, err)) || (st = wmi_file_size(&size, path, err)) ||
+        (st = wmi_bytes_open(&bytes, path, NULL, err)))
         return st;
     if (!wmi_bytes_mapped(bytes)) {
-        st = wmi_fail(err, WM_EIO, "%s: is not a regular file", wmi_path_tail(path));
+        st = wmi_fail(err, WM_EFORMAT, "%s: is gzipped, which models are not", wmi_path_tail(path));
         goto done;
     }
     if ((st = wmi_bytes_at(bytes, 0, wmi_bytes_size(bytes), &file, err)) ||

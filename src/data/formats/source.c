@@ -281,7 +281,7 @@ wm_status wmi_stream_open(wmi_stream *s, const char *path, wm_schema *schema,
     if ((st = split_path(s, path, opts->array, err)))
         goto done;
     set_label(s);
-    if ((st = wmi_bytes_open(&s->bytes, s->path, err)))
+    if ((st = wmi_bytes_open(&s->bytes, s->path, opts->stop, err)))
         goto done;
     st = open_speaking(s, schema, fixed, opts, lenient, err);
 done:

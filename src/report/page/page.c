@@ -53,6 +53,9 @@ static wm_status load_run(wmi_page *p, wm_error *err)
         return wmi_fail(err, WM_EINVAL,
                         "%s: not a run folder: it has neither config.json nor summary.json",
                         wmi_path_tail(p->folder));
+    if (!p->summary && !json_is_string(json_object_get(p->config, "command")))
+        return wmi_fail(err, WM_EINVAL, "%s: not a run folder: its config.json names no command",
+                        wmi_path_tail(p->folder));
     return WM_OK;
 }
 

@@ -192,6 +192,25 @@ static int remove_old(void *ctx, const char *dir, const char *name)
     return remove_file(NULL, dir, name);
 }
 
+/* A folder that somebody has put in a file's place is found before anything has moved. */
+static int find_folder(const json_t *list, const char *dir)
+{
+    const json_t *files = json_object_get(list, "files");
+    int failed = 0;
+
+    for (size_t i = 0; i < json_array_size(files) && !failed; i++) {
+        const char *name = json_string_value(json_array_get(files, i));
+        char *path = NULL;
+
+        if (name && wmi_path_join(&path, dir, name, NULL))
+            failed = ENOMEM;
+        else if (name && is_folder(path))
+            failed = EISDIR;
+        wmi_free(path);
+    }
+    return failed;
+}
+
 static int move_in(const char *next, const char *dir, const char *name)
 {
     char *from = NULL, *to = NULL;
@@ -241,7 +260,7 @@ wm_status wmi_staged_finish(const char *dir, const json_t *old, wm_error *err)
         (!wmi_staged_is_finished(dir) && (st = mark_finished(next, dir, err))))
         goto done;
     x.list = list = read_finished(next);
-    failed = !list ? EIO : 0;
+    failed = !list ? EIO : find_folder(list, dir);
     if (!failed && wmi_manifest_names(list, WMI_MANIFEST)) {
         char *manifest = NULL;
 
