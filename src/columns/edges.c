@@ -118,6 +118,7 @@ typedef struct halves {
     double *t, *sorted[2];    /* (n) */
     double *extra, *weight;   /* (n, d + 1), (n) of a turn */
     double *hessian, *step, *beta;
+    wmi_stop stop;
 } halves;
 
 static double dot(int64_t d, const double *a, const double *b)
@@ -236,8 +237,10 @@ static wm_status ask_turning(const halves *h, double *w, double *share, wm_error
     for (int turn = 0;; turn++) {
         int64_t count[2];
         double length;
-        wm_status st = WM_OK;
+        wm_status st;
 
+        if ((st = wmi_heed(h->stop, err)))
+            return st;
         *share = fmax(*share, ask_along(h, w));
         if (turn == TURNS)
             return WM_OK;
@@ -354,11 +357,11 @@ static wm_status whiten_both(const int64_t half[2], int64_t d, const double *con
 }
 
 wm_status wmi_edges_of(double *share, const int64_t n[2], int64_t d, const double *const x[2],
-                       wm_error *err)
+                       wmi_stop stop, wm_error *err)
 {
     const int64_t half[] = {n[0] / 2 < HALF ? n[0] / 2 : HALF, n[1] / 2 < HALF ? n[1] / 2 : HALF};
     const int64_t most = half[0] > half[1] ? half[0] : half[1], k = d + 1;
-    halves h = {.d = d, .found = {half[0], half[1]}, .asked = {half[0], half[1]}};
+    halves h = {.d = d, .found = {half[0], half[1]}, .asked = {half[0], half[1]}, .stop = stop};
     double *store = NULL, *at;
     wm_status st;
 

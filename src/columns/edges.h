@@ -10,12 +10,12 @@
 
 #include <stdint.h>
 
-#include "base/fail.h"
+#include "base/stop.h"
 
 /* Share of the rows of p, x[0] (n[0], d), that lie behind an edge of q, x[1] (n[1], d), both in
  * random order: the most along any direction, or 0. More than 30 columns are not asked, nor fewer
  * than 20 rows for each in a half. */
 WM_MUST_CHECK wm_status wmi_edges_of(double *share, const int64_t n[2], int64_t d,
-                                     const double *const x[2], wm_error *err);
+                                     const double *const x[2], wmi_stop stop, wm_error *err);
 
 #endif

@@ -138,9 +138,10 @@ static double score_by_bend(const void *bend, double value)
 }
 
 /* Maps of the continuous columns that both tables gain by; bend is (raw). */
-static void find_bends(wmi_encoder *e, const int64_t n[2], const double *const x[2], wmi_bend *bend)
+static void find_bends(wmi_encoder *e, const int64_t n[2], const double *const x[2], wmi_stop stop,
+                       wmi_bend *bend)
 {
-    for (int64_t j = 0; j < e->raw; j++) {
+    for (int64_t j = 0; j < e->raw && !wmi_asked(stop); j++) {
         const double *const column[] = {x[0] + j, x[1] + j};
 
         if (e->how[j] != WMI_ENCODE_SCALE || e->kind[j] != WM_KIND_CONTINUOUS ||
@@ -155,7 +156,7 @@ static void find_bends(wmi_encoder *e, const int64_t n[2], const double *const x
 /* Normal scores, learned on both tables one after the other; of columns that have one, their bend
  * (raw). */
 static wm_status fit_ranks(wmi_encoder *e, const int64_t n[2], const double *const x[2],
-                           const wmi_bend *bend, wm_error *err)
+                           const wmi_bend *bend, wmi_stop stop, wm_error *err)
 {
     const int64_t rows = n[0] + (x[1] ? n[1] : 0);
     int64_t count = 0;
@@ -174,7 +175,7 @@ static wm_status fit_ranks(wmi_encoder *e, const int64_t n[2], const double *con
             for (int64_t j = 0; j < e->raw; j++)
                 if (e->ranked[j] >= 0)
                     all[((t ? n[0] : 0) + i) * count + e->ranked[j]] = x[t][i * e->raw + j];
-    st = wmi_rank_fit(&e->rank, rows, count, all, WMI_RANK_KNOTS, NULL, err);
+    st = wmi_rank_fit(&e->rank, rows, count, all, WMI_RANK_KNOTS, NULL, stop, err);
     for (int64_t j = 0; j < e->raw && !st; j++)
         if (bend[j].kind != WMI_BEND_NOT)
             wmi_rank_rescore(e->rank, e->ranked[j], score_by_bend, &bend[j]);
@@ -313,8 +314,8 @@ wm_status wmi_encoder_fit(wmi_encoder *e, int64_t raw, const int64_t n[2], const
     if (!opts->found && (st = refuse_constants(raw, x[1] != NULL, mean, var, opts, err)))
         goto done;
     if (opts->bend && opts->standardize && x[1])
-        find_bends(e, n, x, bend);
-    if ((st = fit_ranks(e, n, x, bend, err)))
+        find_bends(e, n, x, opts->stop, bend);
+    if ((st = wmi_heed(opts->stop, err)) || (st = fit_ranks(e, n, x, bend, opts->stop, err)))
         goto done;
     for (int64_t j = 0; j < raw; j++)
         fit_column(e, j, n, x, mean, var, opts->standardize);

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "base/fail.h"
+#include "base/stop.h"
 #include "columns/discover.h"
 #include "columns/rank_normal.h"
 #include "waymark/read.h"
@@ -42,6 +42,7 @@ typedef struct wmi_encode_opts {
     bool by_rank;                   /* continuous columns become normal by rank */
     bool bend;                      /* else those with long tails may be bent (bend.h) */
     const char *const *label;       /* (raw) what messages call a column, or NULL: its number */
+    wmi_stop stop;
 } wmi_encode_opts;
 
 /* An encoder that leaves numbers as they are, with room for the rest: levels of whole numbers too

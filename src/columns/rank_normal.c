@@ -140,7 +140,8 @@ static wm_status check_finite(int64_t n, int64_t dim, const double *x, wm_error 
 }
 
 /* A row of values that can be sorted for each worker: columns are independent of each other. */
-static wm_status fit_columns(wmi_rank *r, int64_t n, const double *x, double *scores, wm_error *err)
+static wm_status fit_columns(wmi_rank *r, int64_t n, const double *x, double *scores, wmi_stop stop,
+                             wm_error *err)
 {
     const int workers = omp_get_max_threads() < r->dim ? omp_get_max_threads() : (int)r->dim;
     place *sorted = NULL;
@@ -154,16 +155,18 @@ static wm_status fit_columns(wmi_rank *r, int64_t n, const double *x, double *sc
     for (int64_t c = 0; c < r->dim; c++) {
         place *mine = sorted + omp_get_thread_num() * n;
 
+        if (wmi_asked(stop))
+            continue;
         for (int64_t i = 0; i < n; i++)
             mine[i] = (place){x[i * r->dim + c], i};
         fit_column(r, c, n, mine, scores);
     }
     wmi_free(sorted);
-    return WM_OK;
+    return wmi_heed(stop, err);
 }
 
 wm_status wmi_rank_fit(wmi_rank **out, int64_t n, int64_t dim, const double *x, int64_t max_knots,
-                       double *scores, wm_error *err)
+                       double *scores, wmi_stop stop, wm_error *err)
 {
     wmi_rank *r = NULL;
     wm_status st;
@@ -176,7 +179,7 @@ wm_status wmi_rank_fit(wmi_rank **out, int64_t n, int64_t dim, const double *x, 
                         n, max_knots);
     if ((st = make(&r, dim, n < max_knots ? n : max_knots, err)))
         return st;
-    if ((st = check_finite(n, dim, x, err)) || (st = fit_columns(r, n, x, scores, err))) {
+    if ((st = check_finite(n, dim, x, err)) || (st = fit_columns(r, n, x, scores, stop, err))) {
         wmi_rank_free(r);
         return st;
     }

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "base/fail.h"
+#include "base/stop.h"
 
 #define WMI_RANK_KNOTS 4096 /* the usual limit, for each column */
 
@@ -22,7 +22,8 @@ typedef struct wmi_rank wmi_rank;
  * knots are a thinned copy. WM_EINVAL (n, dim or max_knots too small; a value that is not finite,
  * with its place), WM_ENOMEM. Columns in parallel; the same bits for any number of threads. */
 WM_MUST_CHECK wm_status wmi_rank_fit(wmi_rank **out, int64_t n, int64_t dim, const double *x,
-                                     int64_t max_knots, double *scores, wm_error *err);
+                                     int64_t max_knots, double *scores, wmi_stop stop,
+                                     wm_error *err);
 void wmi_rank_free(wmi_rank *r);
 
 /* Other scores for the knots of column c: those that `score` gives to their values, which must rise

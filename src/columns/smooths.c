@@ -179,7 +179,8 @@ static bool varies(int64_t n, int64_t stride, const double *x)
 }
 
 wm_status wmi_smooths_new(wmi_smooths *s, int64_t n, int64_t dim, const double *x,
-                          const double *straight, int64_t bases, const float *knots, wm_error *err)
+                          const double *straight, int64_t bases, const float *knots, wmi_stop stop,
+                          wm_error *err)
 {
     const int64_t per = bases + 4;
     column_work w;
@@ -202,6 +203,8 @@ wm_status wmi_smooths_new(wmi_smooths *s, int64_t n, int64_t dim, const double *
         int64_t count = 0;
 
         s->first[j] = s->count;
+        if ((st = wmi_heed(stop, err)))
+            goto done;
         if (!varies(n, dim, x + j))
             continue;
         spline_moments(&w, bases, k, n, x + j, dim);

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "base/fail.h"
+#include "base/stop.h"
 
 enum { WMI_SMOOTHS_MAX = 8 }; /* of a column, at most: what is rougher is noise to a ridge */
 /* Penalty of the straight part of a curve, in units of the roughness of the next; and of numbers
@@ -31,7 +31,7 @@ typedef struct wmi_smooths {
  * straight line with this penalty; 0: as curves. Columns that do not vary get no feature. */
 WM_MUST_CHECK wm_status wmi_smooths_new(wmi_smooths *s, int64_t n, int64_t dim, const double *x,
                                         const double *straight, int64_t bases, const float *knots,
-                                        wm_error *err);
+                                        wmi_stop stop, wm_error *err);
 void wmi_smooths_free(wmi_smooths *s);
 /* Features of n rows x (n, dim) into out (n, count). */
 void wmi_smooths_apply(const wmi_smooths *s, int64_t n, const double *x, double *out);

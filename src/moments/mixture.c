@@ -173,6 +173,7 @@ typedef struct em {
     double *prior;   /* (d, d): covariance of one imagined row of every component */
     double *floor;   /* (d) */
     wmi_gaussians g;
+    wmi_stop stop;
 } em;
 
 static void free_em(em *e)
@@ -184,12 +185,13 @@ static void free_em(em *e)
     wmi_gaussians_free(&e->g);
 }
 
-static wm_status new_em(em *e, int64_t n, int64_t d, int64_t k, const double *x, wm_error *err)
+static wm_status new_em(em *e, int64_t n, int64_t d, int64_t k, const double *x, wmi_stop stop,
+                        wm_error *err)
 {
     double *mean = NULL;
     wm_status st;
 
-    *e = (em){.n = n, .d = d, .k = k, .x = x};
+    *e = (em){.n = n, .d = d, .k = k, .x = x, .stop = stop};
     if ((st = wmi_alloc(&e->share, n * k, sizeof *e->share, "mixture", err)) ||
         (st = wmi_alloc(&e->gather, d * d, sizeof *e->gather, "mixture", err)) ||
         (st = wmi_alloc(&e->prior, d * d, sizeof *e->prior, "mixture", err)) ||
@@ -282,7 +284,8 @@ static wm_status climb(wmi_mixture *m, em *e, int steps, double *fit, wm_error *
 
     for (int i = 0; i < steps && !st; i++) {
         *fit = expect(m, e);
-        st = maximise(m, e, err);
+        if (!(st = wmi_heed(e->stop, err)))
+            st = maximise(m, e, err);
         if (*fit - before < STILL)
             break;
         before = *fit;
@@ -359,13 +362,14 @@ done:
 }
 
 wm_status wmi_mixture_fit(wmi_mixture *m, int64_t n, const double *x, bool on, uint64_t seed,
-                          wm_error *err)
+                          wmi_stop stop, wm_error *err)
 {
     double fit;
     em e;
     wm_status st;
 
-    if (!(st = new_em(&e, n, m->d, m->k, x, err)) && (on || !(st = start_well(m, &e, seed, err))))
+    if (!(st = new_em(&e, n, m->d, m->k, x, stop, err)) &&
+        (on || !(st = start_well(m, &e, seed, err))))
         st = climb(m, &e, on ? ON_STEPS : MOST_STEPS, &fit, err);
     free_em(&e);
     return st;
@@ -375,7 +379,7 @@ wm_status wmi_mixture_fit(wmi_mixture *m, int64_t n, const double *x, bool on, u
 
 /* Log-densities of held-out rows by k components that were fitted to the others. */
 static wm_status score(int64_t k, int64_t d, const int64_t n[2], const double *const x[2],
-                       uint64_t seed, double *out, wm_error *err)
+                       uint64_t seed, double *out, wmi_stop stop, wm_error *err)
 {
     double *store = NULL;
     wmi_gaussians g = {0};
@@ -385,7 +389,7 @@ static wm_status score(int64_t k, int64_t d, const int64_t n[2], const double *c
     if ((st = wmi_alloc(&store, wmi_mixture_count(k, d), sizeof *store, "mixture", err)))
         return st;
     wmi_mixture_place(&m, k, d, store);
-    if (!(st = wmi_mixture_fit(&m, n[0], x[0], false, seed, err)) &&
+    if (!(st = wmi_mixture_fit(&m, n[0], x[0], false, seed, stop, err)) &&
         !(st = wmi_gaussians_between(&g, &m, &m, 0, err)))
         for (int64_t i = 0; i < n[1]; i++)
             out[i] = wmi_gaussians_log(&g, x[1] + i * d, NULL);
@@ -408,7 +412,7 @@ static double mean_difference(int64_t n, const double *a, const double *b, doubl
 }
 
 wm_status wmi_mixture_choose(int64_t *k, double *gain, int64_t n, int64_t d, const double *x,
-                             uint64_t seed, wm_error *err)
+                             uint64_t seed, wmi_stop stop, wm_error *err)
 {
     static const int64_t tries[] = {2, 3, 4, 6, 8, WMI_MIXTURE_MOST};
     const int64_t used = n < CHOICE_ROWS ? n : CHOICE_ROWS, held = used / 4;
@@ -422,14 +426,14 @@ wm_status wmi_mixture_choose(int64_t *k, double *gain, int64_t n, int64_t d, con
     *gain = 0;
     if ((st = wmi_alloc(&best, held, sizeof *best, "mixture", err)) ||
         (st = wmi_alloc(&next, held, sizeof *next, "mixture", err)) ||
-        (st = score(1, d, rows, part, seed, best, err)))
+        (st = score(1, d, rows, part, seed, best, stop, err)))
         goto done;
     for (size_t t = 0; t < sizeof tries / sizeof *tries && failed < PATIENCE; t++) {
         double se, won;
 
         if (used < 10 * tries[t] * (d + 2))
             break;
-        if ((st = score(tries[t], d, rows, part, seed, next, err)))
+        if ((st = score(tries[t], d, rows, part, seed, next, stop, err)))
             goto done;
         won = mean_difference(held, next, best, &se);
         if (won > SURE * se) {

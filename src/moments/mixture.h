@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/fail.h"
+#include "base/stop.h"
 
 enum { WMI_MIXTURE_MOST = 12 }; /* components that are tried */
 
@@ -29,11 +29,12 @@ void wmi_mixture_place(wmi_mixture *m, int64_t k, int64_t d, double *at);
 /* Fits m to rows x (n, d): from what it is (`on`), or from several starts that the seed draws.
  * WM_EINVAL where a covariance has no inverse. Cost: 5 to 200 times n k d^2. */
 WM_MUST_CHECK wm_status wmi_mixture_fit(wmi_mixture *m, int64_t n, const double *x, bool on,
-                                        uint64_t seed, wm_error *err);
+                                        uint64_t seed, wmi_stop stop, wm_error *err);
 /* How many components describe rows that were held out best: more only where they are clearly
  * better. gain: nats a row that still more, which are not clearly better, seem to win. */
 WM_MUST_CHECK wm_status wmi_mixture_choose(int64_t *k, double *gain, int64_t n, int64_t d,
-                                           const double *x, uint64_t seed, wm_error *err);
+                                           const double *x, uint64_t seed, wmi_stop stop,
+                                           wm_error *err);
 
 /* A mixture as it is evaluated. Starts as {0}. */
 typedef struct wmi_gaussians {

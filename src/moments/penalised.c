@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/stop.h"
 #include "base/sums.h"
 #include "engine/backend/linalg.h"
 
@@ -156,9 +157,7 @@ static wm_status descend(solver *s, double least, bool *here, wm_error *err)
         double promise = 0, t = 1, then = now;
         wm_status st;
 
-        if (s->stop && *s->stop)
-            return wmi_fail(err, WM_EINTERRUPTED, "stopped on request");
-        if ((st = derivatives(s, err)) || (st = factorise(s, err)))
+        if ((st = wmi_heed(s->stop, err)) || (st = derivatives(s, err)) || (st = factorise(s, err)))
             return st;
         memcpy(s->next, s->grad, (size_t)wide * sizeof *s->next);
         wmi_lower_solve(1, wide, s->factor, s->next);

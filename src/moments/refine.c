@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "base/sums.h"
 #include "engine/backend/linalg.h"
 #include "engine/ops.h"
@@ -236,11 +237,6 @@ static void load_chunk(const refiner *r, const rows *from, int64_t i)
     memcpy(r->x + CHUNK * r->d, from->den + i * CHUNK * r->d, bytes);
 }
 
-static wm_status look_for_stop(const refiner *r, wm_error *err)
-{
-    return r->stop && *r->stop ? wmi_fail(err, WM_EINTERRUPTED, "stopped on request") : WM_OK;
-}
-
 /* Mean logistic loss over the training rows and its gradient. Of many columns one pass over the
  * rows takes seconds, so it is left as soon as somebody asks. */
 static double loss_and_gradient(refiner *r, const double *b, double *g, wm_error *err)
@@ -252,7 +248,7 @@ static double loss_and_gradient(refiner *r, const double *b, double *g, wm_error
     memset(g, 0, (size_t)r->n_free * sizeof *g);
     for (int64_t i = 0; i < chunks; i++) {
         load_chunk(r, &r->train, i);
-        if (look_for_stop(r, err) || wmi_program_backward(r->program, err))
+        if (wmi_heed(r->stop, err) || wmi_program_backward(r->program, err))
             return NAN;
         loss += wmi_program_scalar(r->program, r->loss) / (double)chunks;
         add_gradient(r, 1.0 / (double)chunks, g);
@@ -556,7 +552,7 @@ wm_status wmi_refine_bridge(const wmi_convex_data *data, const wm_chain *chain,
     double *start = NULL, *work = NULL;
     wm_status st;
 
-    if ((st = look_for_stop(&r, err)))
+    if ((st = wmi_heed(r.stop, err)))
         return st;
     if ((st = wmi_alloc(&r.mu, d, sizeof *r.mu, "whitening", err)) ||
         (st = wmi_alloc(&r.l, d * d, sizeof *r.l, "whitening", err)) ||

@@ -110,7 +110,8 @@ static wm_status fit_bridge(wm_ratio *r, const wmi_ends *e, const wm_chain *chai
         (st = set_waymark(e, chain, k, m, d, x, err)) ||
         (st = set_waymark(e, chain, k + 1, m, d, x + n[0] * d, err)) ||
         (form && (st = score_bridge(r, k, all, x, so_far, err))) ||
-        (st = wmi_smooths_new(&curves, all, d, x, straight, bases, r->knots, err)) ||
+        (st = wmi_smooths_new(&curves, all, d, x, straight, bases, r->knots, opts->control.stop,
+                              err)) ||
         (st = wmi_alloc(&features, all * curves.count, sizeof *features, "curves", err)) ||
         (st = wmi_alloc(&b, curves.count, sizeof *b, "curves", err)) ||
         (st = wmi_alloc(&group, curves.count, sizeof *group, "curves", err)))

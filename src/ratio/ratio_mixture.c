@@ -144,7 +144,7 @@ wm_status wmi_ratio_choose_components(wm_ratio *r, const wmi_ratio_rows *rows,
         r->components[t] = opts->components[t];
         if (r->components[t] == WM_AUTO)
             st = wmi_mixture_choose(&r->components[t], &gain, rows->n_train[t], rows->dim,
-                                    rows->train[t], opts->control.seed, err);
+                                    rows->train[t], opts->control.seed, opts->control.stop, err);
     }
     return st;
 }
@@ -177,7 +177,8 @@ wm_status wmi_ratio_fit_mixture(wm_ratio *r, const wmi_ratio_rows *rows, const w
     for (int t = 0; t < 2 && !st; t++) {
         wmi_mixture m = wmi_ratio_mixture(r, 0, t);
 
-        st = wmi_mixture_fit(&m, ends.n[t], ends.x[t], m.weight[0] > 0, opts->control.seed, err);
+        st = wmi_mixture_fit(&m, ends.n[t], ends.x[t], m.weight[0] > 0, opts->control.seed,
+                             opts->control.stop, err);
     }
     if (st)
         goto done;

@@ -169,11 +169,12 @@ static wm_status run(wm_study **out, const wm_data *p, const wm_data *q, const w
         (st = wmi_trial_ratio(&s->ratio, &s->trial, &s->data, err)) ||
         (st = wmi_study_take_moments(s, opts, err)) || (st = wmi_study_use_moments(s, err)) ||
         (st = wmi_study_columns(s, p, q, schema, opts, err)) ||
-        (st = renormalise(s, &shift, &norm_se, err)))
+        (st = wmi_heed(opts->control.stop, err)) || (st = renormalise(s, &shift, &norm_se, err)))
         goto done;
     fill_info(s, opts);
     if ((st = wmi_study_estimate(s, opts, shift, norm_se, err)) || (st = put_in_order(s, err)) ||
-        (st = wmi_study_shares(s, p, q, err)) || (st = wmi_study_judge(s, p, opts, err)) ||
+        (st = wmi_heed(opts->control.stop, err)) || (st = wmi_study_shares(s, p, q, err)) ||
+        (st = wmi_heed(opts->control.stop, err)) || (st = wmi_study_judge(s, p, opts, err)) ||
         (st = wmi_study_estimate_rest(s, opts, err)))
         goto done;
     show_constant(s, shift);

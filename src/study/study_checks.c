@@ -393,7 +393,7 @@ wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *op
 
     info->lower_pq = info->kl_pq.value - info->under_q.log_mean;
     if ((st = check_impossible(s, p, opts, err)) || (st = wmi_study_look_at_form(s, opts, err)) ||
-        (st = wmi_study_check_support(s, err)))
+        (st = wmi_study_check_support(s, opts->control.stop, err)))
         return st;
     wmi_study_check_form(s);
     if (!counts) {

@@ -561,6 +561,8 @@ static wm_status describe_columns(wm_study *s, const wm_data *const table[2],
         wm_study_column *col = &s->column[j];
         bool levels; /* values are shown, and counted, one by one */
 
+        if ((st = wmi_heed(o->control.stop, err)))
+            break;
         count_column(&c, all, table, o->weights, j);
         levels = found->kind[j] == WM_KIND_CATEGORICAL || c.n <= WMI_FEW;
         col->discrete = found->kind[j] != WM_KIND_CONTINUOUS;

@@ -126,7 +126,8 @@ static wm_status fit_encoder(wmi_study_data *data, const wm_data *const table[2]
     const int64_t raw = wm_data_dim(table[0]);
     const int64_t n[2] = {wm_data_count(table[0]), table[1] ? wm_data_count(table[1]) : 0};
     const double *const x[2] = {wm_data_rows(table[0]), table[1] ? wm_data_rows(table[1]) : NULL};
-    wmi_encode_opts e = {.standardize = o->standardize, .by_rank = o->by_rank};
+    wmi_encode_opts e = {
+        .standardize = o->standardize, .by_rank = o->by_rank, .stop = o->control.stop};
     described d = {0};
     wm_status st = WM_OK;
 
@@ -245,7 +246,7 @@ static wm_status find_whitening(wmi_study_data *data, const wm_study_opts *o, wm
     return st;
 }
 
-wm_status wmi_study_data_mixtures(wmi_study_data *data, uint64_t seed, wm_error *err)
+wm_status wmi_study_data_mixtures(wmi_study_data *data, uint64_t seed, wmi_stop stop, wm_error *err)
 {
     const int64_t most = wmi_mixture_count(WMI_MIXTURE_MOST, data->dim);
     wm_status st;
@@ -258,11 +259,11 @@ wm_status wmi_study_data_mixtures(wmi_study_data *data, uint64_t seed, wm_error 
         double gain;
         int64_t k;
 
-        if ((st = wmi_mixture_choose(&k, &gain, n, data->dim, data->x[t], seed, err)))
+        if ((st = wmi_mixture_choose(&k, &gain, n, data->dim, data->x[t], seed, stop, err)))
             return st;
         wmi_mixture_place(&data->mixture[t], k, data->dim, data->mixture_store + t * most);
         data->mixture_gain = fmax(data->mixture_gain, gain);
-        if ((st = wmi_mixture_fit(&data->mixture[t], n, data->x[t], false, seed, err)))
+        if ((st = wmi_mixture_fit(&data->mixture[t], n, data->x[t], false, seed, stop, err)))
             return st;
     }
     return WM_OK;

@@ -38,7 +38,8 @@ WM_MUST_CHECK wm_status wmi_study_data_new(wmi_study_data *data, const wm_data *
                                            wm_error *err);
 /* Mixtures of Gaussians for both tables, whose columns are all continuous. WM_EINVAL where a
  * covariance has no inverse. */
-WM_MUST_CHECK wm_status wmi_study_data_mixtures(wmi_study_data *data, uint64_t seed, wm_error *err);
+WM_MUST_CHECK wm_status wmi_study_data_mixtures(wmi_study_data *data, uint64_t seed, wmi_stop stop,
+                                                wm_error *err);
 /* Sets levels, kinds and level; rows are in order (study_counts.c). */
 WM_MUST_CHECK wm_status wmi_study_find_levels(wmi_study_data *data, const wm_data *joint,
                                               int64_t pairs, wm_error *err);

@@ -414,11 +414,10 @@ static void run_fold(wmi_trial *t, const wmi_study_data *data, const wm_study_op
     fold_rows rows = {0};
     wm_error *err = &out->err;
 
-    if (s->control.stop && *s->control.stop)
-        out->st = wmi_fail(err, WM_EINTERRUPTED, "stopped on request");
-    else if (!(out->st = gather_fold(&rows, data, s, f, err)) &&
-             !(out->st = fit_fold(t, data, s, &rows, f, round, sink, err)) &&
-             (t->brief || !(out->st = wmi_trial_score_ends(t, data, s, chain, f, err))))
+    if (!(out->st = wmi_heed(s->control.stop, err)) &&
+        !(out->st = gather_fold(&rows, data, s, f, err)) &&
+        !(out->st = fit_fold(t, data, s, &rows, f, round, sink, err)) &&
+        (t->brief || !(out->st = wmi_trial_score_ends(t, data, s, chain, f, err))))
         out->st = wmi_trial_score_fold(t, data, s, chain, f, &out->score, err);
     free_fold_rows(&rows);
 }

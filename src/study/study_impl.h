@@ -176,7 +176,7 @@ bool wmi_study_form_goes_on(const wm_study *s);
 /* Of pairs: whether the form may have missed something. */
 void wmi_study_check_form(wm_study *s);
 /* Of two tables: whether each has rows where the other has some. The columns are there. */
-WM_MUST_CHECK wm_status wmi_study_check_support(wm_study *s, wm_error *err);
+WM_MUST_CHECK wm_status wmi_study_check_support(wm_study *s, wmi_stop stop, wm_error *err);
 /* What random trees see that the trial does not, into s->missed; whether that is clear; and the
  * check. */
 WM_MUST_CHECK wm_status wmi_study_ask_witness(wm_study *s, const wm_study_opts *opts,

@@ -228,7 +228,7 @@ static wm_status add_mixture(wm_study *s, const wm_study_opts *o, wm_error *err)
                    s->data.repeated > WMI_REPEATED))
         return WM_OK;
     if ((st = wmi_ratio_check_mixture(!s->pairs, s->data.dim, s->data.columns, err)) ||
-        (st = wmi_study_data_mixtures(&s->data, o->control.seed, err)))
+        (st = wmi_study_data_mixtures(&s->data, o->control.seed, o->control.stop, err)))
         return st == WM_EINVAL && !asked ? WM_OK : st;
     if (!asked && (s->data.mixture[0].k > 1 || s->data.mixture[1].k > 1)) /* else: the form */
         s->candidate[s->n_candidates++].model = WM_RATIO_MIXTURE;

@@ -304,7 +304,7 @@ static void judge_support(wm_study *s, const wmi_support *found, int own, const 
     wmi_checks_about(&s->checks, own ? WM_ABOUT_QP : WM_ABOUT_PQ);
 }
 
-wm_status wmi_study_check_support(wm_study *s, wm_error *err)
+wm_status wmi_study_check_support(wm_study *s, wmi_stop stop, wm_error *err)
 {
     numbers c = {0};
     wm_status st;
@@ -319,7 +319,7 @@ wm_status wmi_study_check_support(wm_study *s, wm_error *err)
         double across;
 
         wmi_support_of(&found, n, c.d, x);
-        if ((st = wmi_edges_of(&across, n, c.d, x, err)))
+        if ((st = wmi_edges_of(&across, n, c.d, x, stop, err)))
             break;
         if (across > found.beyond) {
             found.beyond = across;

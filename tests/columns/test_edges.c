@@ -17,8 +17,9 @@ static double look(void)
     double share;
     wm_error err;
 
-    assert_ok(wmi_edges_of(&share, (const int64_t[]){N, N}, D, (const double *const[]){p, q}, &err),
-              err);
+    assert_ok(
+        wmi_edges_of(&share, (const int64_t[]){N, N}, D, (const double *const[]){p, q}, NULL, &err),
+        err);
     return share;
 }
 
@@ -94,9 +95,24 @@ static void what_cannot_be_asked_is_none(void **state)
     assert_true(look() == 0);
 }
 
+static void whoever_is_asked_to_stop_does(void **state)
+{
+    const sig_atomic_t stop = 1;
+    double share;
+    wm_error err;
+
+    (void)state;
+    draw(1);
+    keep_within(INFINITY, true);
+    assert_int_equal(wmi_edges_of(&share, (const int64_t[]){N, N}, D, (const double *const[]){p, q},
+                                  &stop, &err),
+                     WM_EINTERRUPTED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whoever_is_asked_to_stop_does),
         cmocka_unit_test(a_slanting_edge_is_seen),
         cmocka_unit_test(smooth_tables_have_no_edge),
         cmocka_unit_test(what_cannot_be_asked_is_none),

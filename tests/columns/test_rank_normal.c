@@ -18,7 +18,7 @@ static void equal_values_share_their_average_rank(void **state)
     wm_error err;
 
     (void)state;
-    assert_ok(wmi_rank_fit(&r, 4, 2, x, 100, z, &err), err);
+    assert_ok(wmi_rank_fit(&r, 4, 2, x, 100, z, NULL, &err), err);
     assert_near(z[0], 0, 1e-15); /* ranks 2 and 3 of 4: 2.5 / 5 */
     assert_near(z[6], 0, 1e-15);
     assert_near(z[2], wmi_normal_inverse(0.2), 1e-15);
@@ -48,7 +48,7 @@ static void thinned_knots_stay_close_to_the_exact_ranks(void **state)
     wmi_rng_uniform_f64(&rng, 0, N, x);
     for (int i = 0; i < N; i++)
         x[i] = tan(3.141592653589793 * (x[i] - 0.5));
-    assert_ok(wmi_rank_fit(&r, N, 1, x, 512, z, &err), err);
+    assert_ok(wmi_rank_fit(&r, N, 1, x, 512, z, NULL, &err), err);
     assert_int_equal(wmi_rank_knots(r), 512);
     wmi_rank_apply(r, N, x, a);
     for (int i = 0; i < N; i++) {
@@ -75,7 +75,7 @@ static void new_points_are_mapped_monotonically(void **state)
     wmi_rng_normal_f64(&rng, 0, N, x);
     x[1] = x[0] + 1e-13; /* the two largest, so close that their own slope is 1e12 */
     x[0] += 10, x[1] += 10;
-    assert_ok(wmi_rank_fit(&r, N, 1, x, 16, NULL, &err), err);
+    assert_ok(wmi_rank_fit(&r, N, 1, x, 16, NULL, NULL, &err), err);
     for (int i = 0; i < N; i++)
         top = fmax(top, x[i]);
     for (int i = 0; i < GRID; i++)
@@ -107,7 +107,7 @@ static void knots_carry_the_whole_map(void **state)
     wmi_rng_normal_f64(&rng, 0, N * D, x);
     for (int i = 0; i < N; i++)
         x[i * D + 1] = floor(2 * x[i * D + 1]); /* a column with few values: repeated knots */
-    assert_ok(wmi_rank_fit(&r, N, D, x, 40, NULL, &err), err);
+    assert_ok(wmi_rank_fit(&r, N, D, x, 40, NULL, NULL, &err), err);
     assert_ok(wmi_rank_from_knots(&copy, D, wmi_rank_knots(r), wmi_rank_values(r),
                                   wmi_rank_scores(r), &err),
               err);
@@ -146,7 +146,7 @@ static void threads_do_not_change_the_bits(void **state)
         omp_set_num_threads(t ? 3 : 1);
         z[t] = malloc(N * D * sizeof *x);
         memcpy(z[t], x, N * D * sizeof *x);
-        assert_ok(wmi_rank_fit(&r, N, D, z[t], 64, z[t], &err), err); /* in place */
+        assert_ok(wmi_rank_fit(&r, N, D, z[t], 64, z[t], NULL, &err), err); /* in place */
         wmi_rank_free(r);
     }
     omp_set_num_threads(before);
@@ -161,16 +161,19 @@ static void refusals_name_the_place(void **state)
     wm_error err;
 
     (void)state;
-    assert_int_equal(wmi_rank_fit(&r, 3, 2, x, 10, NULL, &err), WM_EINVAL);
+    assert_int_equal(wmi_rank_fit(&r, 3, 2, x, 10, NULL, NULL, &err), WM_EINVAL);
     assert_null(r);
     assert_non_null(strstr(err.text, "row 3, column 2 is nan"));
-    assert_int_equal(wmi_rank_fit(&r, 0, 2, x, 10, NULL, &err), WM_EINVAL);
-    assert_int_equal(wmi_rank_fit(&r, 2, 2, x, 1, NULL, &err), WM_EINVAL);
+    assert_int_equal(wmi_rank_fit(&r, 0, 2, x, 10, NULL, NULL, &err), WM_EINVAL);
+    assert_int_equal(wmi_rank_fit(&r, 2, 2, x, 1, NULL, NULL, &err), WM_EINVAL);
+    assert_int_equal(wmi_rank_fit(&r, 2, 2, x, 10, NULL, &(const sig_atomic_t){1}, &err),
+                     WM_EINTERRUPTED);
+    assert_null(r);
     for (int k = 1; k <= 5; k++) { /* four blocks of the map, and the column to sort */
         const int64_t live = wmi_alloc_live();
 
         wmi_alloc_fail_at(k);
-        assert_int_equal(wmi_rank_fit(&r, 2, 2, x, 10, NULL, &err), WM_ENOMEM);
+        assert_int_equal(wmi_rank_fit(&r, 2, 2, x, 10, NULL, NULL, &err), WM_ENOMEM);
         wmi_alloc_fail_at(0);
         assert_int_equal(wmi_alloc_live(), live);
     }

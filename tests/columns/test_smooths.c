@@ -31,7 +31,7 @@ static wmi_smooths make(void)
         rows[i] = (float)x[i];
     assert_ok(wmi_knots_of(N, D, rows, BASES, knots, &err), err);
     wmi_knots_even(0, 1, BASES, knots + BASES + 4);
-    assert_ok(wmi_smooths_new(&s, N, D, x, straight, BASES, knots, &err), err);
+    assert_ok(wmi_smooths_new(&s, N, D, x, straight, BASES, knots, NULL, &err), err);
     return s;
 }
 

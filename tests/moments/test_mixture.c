@@ -33,7 +33,7 @@ static void clusters_are_found(void **state)
     (void)state;
     draw_clusters(x, "clusters");
     wmi_mixture_place(&m, 2, D, store);
-    assert_ok(wmi_mixture_fit(&m, N, x, false, 1, &err), err);
+    assert_ok(wmi_mixture_fit(&m, N, x, false, 1, NULL, &err), err);
     const int small = m.mean[0] > m.mean[D] ? 0 : 1; /* the one at (6, 2) */
     /* Standard errors: 0.5 / sqrt(1333) = 0.014 of means, 0.5 / sqrt(2666) = 0.010 of roots; one
      * imagined row and the least variance change them by less than a tenth of that. */
@@ -54,7 +54,7 @@ static void one_component_has_the_moments_of_the_rows(void **state)
     (void)state;
     draw_clusters(x, "moments");
     wmi_mixture_place(&m, 1, D, store);
-    assert_ok(wmi_mixture_fit(&m, N, x, false, 1, &err), err);
+    assert_ok(wmi_mixture_fit(&m, N, x, false, 1, NULL, &err), err);
     for (int i = 0; i < N; i++)
         mean += x[D * i] / N;
     for (int i = 0; i < N; i++)
@@ -74,14 +74,14 @@ static void components_are_counted(void **state)
 
     (void)state;
     draw_clusters(x, "count");
-    assert_ok(wmi_mixture_choose(&k, &gain, N, D, x, 1, &err), err);
+    assert_ok(wmi_mixture_choose(&k, &gain, N, D, x, 1, NULL, &err), err);
     assert_int_equal(k, 2);
     wmi_rng_normal_f64(&rng, 0, (int64_t)N * D, x);
-    assert_ok(wmi_mixture_choose(&k, &gain, N, D, x, 1, &err), err);
+    assert_ok(wmi_mixture_choose(&k, &gain, N, D, x, 1, NULL, &err), err);
     assert_int_equal(k, 1);
     for (int i = 0; i < N; i++) /* a crescent needs more than one, and more than two */
         x[D * i + 1] += 2 * x[D * i] * x[D * i];
-    assert_ok(wmi_mixture_choose(&k, &gain, N, D, x, 1, &err), err);
+    assert_ok(wmi_mixture_choose(&k, &gain, N, D, x, 1, NULL, &err), err);
     assert_true(k > 3);
 }
 
@@ -127,7 +127,20 @@ static void a_flat_table_is_refused(void **state)
     for (int i = 0; i < N; i++)
         x[D * i + 1] = 3 * x[D * i];
     wmi_mixture_place(&m, 1, D, store);
-    assert_int_equal(wmi_mixture_fit(&m, N, x, false, 1, &err), WM_EINVAL);
+    assert_int_equal(wmi_mixture_fit(&m, N, x, false, 1, NULL, &err), WM_EINVAL);
+}
+
+static void whoever_is_asked_to_stop_does(void **state)
+{
+    static double x[N * D];
+    const sig_atomic_t stop = 1;
+    double gain;
+    wm_error err;
+    int64_t k;
+
+    (void)state;
+    draw_clusters(x, "stop");
+    assert_int_equal(wmi_mixture_choose(&k, &gain, N, D, x, 1, &stop, &err), WM_EINTERRUPTED);
 }
 
 int main(void)
@@ -138,6 +151,7 @@ int main(void)
         cmocka_unit_test(components_are_counted),
         cmocka_unit_test(a_waymark_is_the_sum_of_both),
         cmocka_unit_test(a_flat_table_is_refused),
+        cmocka_unit_test(whoever_is_asked_to_stop_does),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
