@@ -172,7 +172,8 @@ static wm_status run(wm_study **out, const wm_data *p, const wm_data *q, const w
         (st = wmi_heed(opts->control.stop, err)) || (st = renormalise(s, &shift, &norm_se, err)))
         goto done;
     fill_info(s, opts);
-    if ((st = wmi_study_estimate(s, opts, shift, norm_se, err)) || (st = put_in_order(s, err)) ||
+    if ((st = wmi_study_estimate(s, opts, shift, norm_se, err)) ||
+        (st = wmi_study_widen_by_rivals(s, err)) || (st = put_in_order(s, err)) ||
         (st = wmi_heed(opts->control.stop, err)) || (st = wmi_study_shares(s, p, q, err)) ||
         (st = wmi_heed(opts->control.stop, err)) || (st = wmi_study_judge(s, p, opts, err)) ||
         (st = wmi_study_estimate_rest(s, opts, err)))

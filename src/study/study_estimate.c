@@ -146,6 +146,21 @@ static void allow_for_unseen(wm_estimate *e, double rows)
     e->se = fmax(e->se, (e->hi - e->lo) / (2 * WMI_Z_975));
 }
 
+/* The same where the error of the rows is known: near 0, where that error is of second order, and
+ * its estimate nearly nothing. Four times the least that can be seen is not near. */
+static void allow_near_nothing(wm_estimate *e, double rows)
+{
+    const double near = 4 * WMI_Z_975 * WMI_Z_975 * rows, value = fmax(e->value, 0);
+    wm_estimate least = {value, 0, value, value};
+
+    if (value < near) {
+        allow_for_unseen(&least, rows * (1 - value / near));
+        e->lo = fmin(e->lo, least.lo);
+        e->hi = fmax(e->hi, least.hi);
+        e->se = fmax(e->se, (e->hi - e->lo) / (2 * WMI_Z_975));
+    }
+}
+
 /* Halfway between a bound by rows that fits have not seen and one by those that they have. */
 static wm_estimate around(double low, double high, double variance, double missed)
 {
@@ -455,10 +470,42 @@ static wm_status estimate_by_moments(wm_study *s, const wm_study_opts *o, double
         if (refined)
             value += mean_of(&fresh, sign, &ignored) + sign * shift - moments[own].unseen;
         kl[own] = (wm_estimate){value, se, value - half, value + half};
+        allow_near_nothing(&kl[own], 1 / (double)s->data.n[0] + 1 / (double)s->data.n[q]);
     }
     s->info.kl_pq = widened(kl[0], blur_of_ranks(s, kl[0].value, o));
     s->info.kl_qp = kl[1];
     *did = true;
+    return WM_OK;
+}
+
+/* Curves hold no products of columns, and many small ones are more than held-out rows can tell. Of
+ * tables that look normal the moments say how much there is, without the bias that as many numbers
+ * bring: if that is more it is the answer, and half of what it is more an error. */
+static wm_status add_products(wm_study *s, wm_error *err)
+{
+    const wmi_plug_in_rows rows = {
+        .n = {s->data.n[0], s->data.n[1]}, .dim = s->data.dim, .x = {s->data.x[0], s->data.x[1]}};
+    wm_estimate *const kl[2] = {&s->info.kl_pq, &s->info.kl_qp};
+    const double d = (double)s->data.dim,
+                 n = (double)(s->data.n[0] < s->data.n[1] ? s->data.n[0] : s->data.n[1]);
+    wmi_plug_in moments[2];
+    wm_status st;
+
+    if (s->trial.model != WM_RATIO_ADDITIVE || s->suspect || s->data.found.mixed || d < 2 ||
+        n < 0.5 * d * (d + 3) || s->data.weight[0] || s->data.weight[1] ||
+        s->data.repeated > WMI_REPEATED)
+        return WM_OK;
+    if ((st = wmi_plug_in_divergences(moments, &rows, s->trial.folds, err)))
+        return st == WM_EINVAL ? WM_OK : st;
+    for (int own = 0; own < 2; own++) {
+        const double more = moments[own].corrected - kl[own]->value;
+        const double se = hypot(moments[own].se, 0.5 * more),
+                     half = se * wmi_t_975(moments[own].groups - 1);
+
+        if (more > 0)
+            *kl[own] = (wm_estimate){kl[own]->value + more, se, kl[own]->value + more - half,
+                                     kl[own]->value + more + half};
+    }
     return WM_OK;
 }
 
@@ -483,7 +530,8 @@ wm_status wmi_study_estimate(wm_study *s, const wm_study_opts *opts, double shif
     }
     if (wmi_keeps_members(s->trial.model) || (s->trial.model & WM_RATIO_ADDITIVE && !s->pairs)) {
         s->info.interval = WM_INTERVAL_BOUND;
-        return estimate_both_ways(s, opts, shift, err);
+        st = estimate_both_ways(s, opts, shift, err);
+        return st || s->pairs ? st : add_products(s, err);
     }
     if ((st = estimate_by_moments(s, opts, shift, &did, err)) || did)
         return st;

@@ -3,6 +3,7 @@
 #define WMI_STUDY_STUDY_IMPL_H
 
 #include "base/arena.h"
+#include "check/neighbours.h"
 #include "moments/normality.h"
 #include "ratio/ratio_impl.h"
 #include "study/study_data.h"
@@ -127,6 +128,11 @@ struct wm_study {
     bool *lone[2];    /* (n) rows of the tables whose levels the other one lacks; NULL for pairs */
     bool rest_failed; /* a check that is not of levels: no number means anything */
     wmi_missed missed;
+    wmi_neighbours near; /* of pairs, beside the trial that is kept */
+    double
+        best_bound[2]; /* most that any candidate said on these waymarks, of KL(p, q), KL(q, p) */
+    bool bent;         /* columns of two tables were bent (bend.h) */
+    bool suspect;      /* that, or tables do not look normal */
     bool pairs;
     bool by_form;               /* the answer is a form by moments */
     bool normal;                /* and rows look as it has them */
@@ -183,6 +189,18 @@ WM_MUST_CHECK wm_status wmi_study_ask_witness(wm_study *s, const wm_study_opts *
                                               wm_error *err);
 bool wmi_study_misses(const wm_study *s);
 void wmi_study_check_missed(wm_study *s);
+/* Whether a form by moments is under suspicion before it is tried; s->data is there. */
+WM_MUST_CHECK wm_status wmi_study_suspect(wm_study *s, const wm_study_opts *opts, wm_error *err);
+/* Trial t of these waymarks is one of those that the one which is kept must answer for; and the
+ * intervals by what others say more. */
+WM_MUST_CHECK wm_status wmi_study_see_rival(wm_study *s, const wmi_trial *t, wm_error *err);
+WM_MUST_CHECK wm_status wmi_study_widen_by_rivals(wm_study *s, wm_error *err);
+/* Of pairs in few columns: what neighbours say beside the trial, into s->near; whether that is
+ * clearly more; and the check, which widens the interval. */
+WM_MUST_CHECK wm_status wmi_study_ask_neighbours(wm_study *s, const wm_study_opts *opts,
+                                                 wm_error *err);
+bool wmi_study_neighbours_see_more(const wm_study *s);
+void wmi_study_check_neighbours(wm_study *s);
 /* Of counts: log of the mean of r over pairs of rows that are none, by fits that have not seen
  * them. */
 WM_MUST_CHECK wm_status wmi_study_counted_mean(double *log_mean, const wm_study *s,

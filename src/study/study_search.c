@@ -21,6 +21,7 @@ enum {
     ROUNDS = 4,           /* of placing bridges */
     PRODUCT_ROWS = 50,    /* of the smaller table: below, products of columns are not tried */
     NETWORK_ROWS = 200,   /* below, a network has nothing to learn from */
+    TRIAL_ROWS = 2000,    /* of pairs: below, a short trial tells little */
     NEWTON_STEPS = 30,    /* about, that curves take for all their strengths */
 };
 static const double HARD = 0.3;        /* logistic loss of a bridge that is halved: accuracy 0.95 */
@@ -28,6 +29,7 @@ static const double SHORT = 1.2;       /* of a bridge that is short enough: accu
 static const double IDLE = 1.33;       /* of two neighbours that are merged; chance is 1.386 */
 static const double CHEAP = 3e11;      /* operations that curves may cost beside other candidates */
 static const double AFFORDABLE = 3e10; /* and for the bridges of tables with discrete columns */
+static const double AT_ONCE = 1e10;    /* which are not tried shortly first */
 static const double CORRELATED = 10;   /* condition of the covariance of correlated columns */
 static const double WORSE_THAN_NOTHING = 1.3963; /* loss; that of log r = 0 is 2 log 2 = 1.3863 */
 /* Standard errors of the difference of losses: by which a short trial must win to go on, by which
@@ -272,17 +274,28 @@ static bool is_network(const wm_candidate *c)
     return wmi_is_network(c->model);
 }
 
-/* Whether t shall stand instead of the trial that is kept: by more than twice the noise of the
- * comparison, or once where products of columns come to curves, since those that are there have
- * each been worth their charge; but for one that is worse than no ratio at all (log r = 0), which
- * anything better replaces. */
-static bool is_better(const wmi_trial *t, const wmi_trial *kept, double *se)
+/* Standard errors by which t must be better than the trial that is kept. Products of columns that
+ * come to curves have each been worth their charge. A form by moments is the first choice only for
+ * tables that look as it has them; of pairs it misses something where they do not, and behind a
+ * bend columns are only nearly normal. */
+static double margin(const wm_study *s, const wmi_trial *t)
 {
+    if (s->suspect && !s->data.found.mixed && wmi_trial_only_moments(&s->trial))
+        return s->pairs || s->bent ? 0 : HOPE;
+    return t->model == (WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE) ? HOPE : SURE;
+}
+
+/* Whether t shall stand instead of the trial that is kept: by more than the noise of the
+ * comparison; but for one that is worse than no ratio at all (log r = 0), which anything better
+ * replaces. */
+static bool is_better(const wm_study *s, const wmi_trial *t, double *se)
+{
+    const wmi_trial *const kept = &s->trial;
     const double gain = wmi_trial_compare(kept, t, se);
 
     if (!(kept->mean_loss < WORSE_THAN_NOTHING))
         return !(t->mean_loss >= kept->mean_loss);
-    return gain > (t->model == (WM_RATIO_QUADRATIC | WM_RATIO_ADDITIVE) ? HOPE : SURE) * *se;
+    return gain > margin(s, t) * *se;
 }
 
 /* Candidate i on all folds of this chain; kept in s->trial if it is better than what is there by
@@ -298,6 +311,8 @@ static wm_status try_fully(wm_study *s, int64_t i, const wm_study_opts *o, const
     wm_status st;
 
     st = wmi_trial_run(&t, &s->data, o, c->model, s->whiten[i], alphas, round, err);
+    if (!st && (st = wmi_study_see_rival(s, &t, err)))
+        wmi_trial_free(&t);
     if (st == WM_EINVAL && s->n_candidates > 1) { /* a form that these rows cannot have */
         c->loss = NAN;
         c->given_up = true;
@@ -313,8 +328,11 @@ static wm_status try_fully(wm_study *s, int64_t i, const wm_study_opts *o, const
     wm_say(o->control.sink, WM_LOG_DEBUG, "round %d, %s: held-out loss %.5f in %.1f s",
            (int)round + 1, wm_ratio_model_text(c->model, name, sizeof name), t.mean_loss,
            t.seconds);
-    c->kept = first || is_better(&t, &s->trial, &se);
+    c->kept = first || is_better(s, &t, &se);
     c->loss_se = se;
+    if (!first)
+        wm_say(o->control.sink, WM_LOG_DEBUG, "held-out loss better by %.5f +- %.5f",
+               wmi_trial_compare(&s->trial, &t, &se), se);
     if (!c->kept) {
         wmi_trial_free(&t);
         return WM_OK;
@@ -432,7 +450,8 @@ static wm_status is_hopeless(const wm_study *s, const wm_candidate *c, const wm_
     wm_status st;
 
     *hopeless = false;
-    if (c->model != WM_RATIO_ADDITIVE || !s->trial.m || s->data.found.mixed || o->n_models)
+    if (c->model != WM_RATIO_ADDITIVE || !s->trial.m || s->data.found.mixed || o->n_models ||
+        additive_cost(&s->data, o, alphas->bridges) < AT_ONCE)
         return WM_OK;
     if ((st = wmi_trial_pilot(&t, &s->data, o, c->model, false, alphas, err)))
         return st == WM_EINVAL ? WM_OK : st; /* the full trial says why */
@@ -448,6 +467,7 @@ static wm_status try_chain(wm_study *s, short_trial *best, const wm_study_opts *
     wm_status st = WM_OK;
 
     wmi_trial_free(&s->trial);
+    s->best_bound[0] = s->best_bound[1] = -INFINITY;
     for (int64_t i = 0; i < s->n_candidates && !st; i++) {
         wm_candidate *c = &s->candidate[i];
         bool hopeless = best->clear;
@@ -532,22 +552,37 @@ static wm_status fit_again(wm_study *s, const wm_study_opts *o, wm_error *err)
     return wmi_trial_run(&s->trial, &s->data, o, model, whiten, &alphas, s->info.rounds - 1, err);
 }
 
+static wm_status ask_others(wm_study *s, const wm_study_opts *o, wm_error *err)
+{
+    const wm_status st = wmi_study_ask_witness(s, o, err);
+
+    return st ? st : wmi_study_ask_neighbours(s, o, err);
+}
+
+/* Random trees or neighbours see more; or pairs are not what the form has, and too few for a short
+ * trial to tell whether a network helps. */
+static bool lacks_something(const wm_study *s)
+{
+    return wmi_study_misses(s) || wmi_study_neighbours_see_more(s) ||
+           (s->pairs && s->suspect && s->data.n[0] < TRIAL_ROWS &&
+            wmi_trial_only_moments(&s->trial) && !wmi_trial_counts(&s->trial, &s->data));
+}
+
 /* Networks that a short trial gave up, and a form that misses something: then they get the time
  * that it takes. */
 static wm_status give_second_chance(wm_study *s, const wm_study_opts *o, const wm_alphas *alphas,
                                     wm_error *err)
 {
-    wm_status st = wmi_study_ask_witness(s, o, err);
+    wm_status st = ask_others(s, o, err);
     bool tried = false;
 
-    for (int64_t i = 0; i < s->n_candidates && !st && wmi_study_misses(s); i++) {
+    for (int64_t i = 0; i < s->n_candidates && !st && lacks_something(s); i++) {
         wmi_trial t;
 
         if (!is_network(&s->candidate[i]) || !s->candidate[i].given_up || o->n_models)
             continue;
         wm_say(o->control.sink, WM_LOG_INFO,
-               "random trees see more than the ratio: a network is "
-               "trained after all");
+               "the ratio seems to lack something: a network is trained after all");
         if (!s->whiten_known[i]) {
             if ((st = run_pilot(s, i, o, alphas, &t, err)))
                 return st;
@@ -556,7 +591,7 @@ static wm_status give_second_chance(wm_study *s, const wm_study_opts *o, const w
         st = try_fully(s, i, o, alphas, s->info.rounds - 1, err);
         tried = true;
     }
-    return !st && tried ? wmi_study_ask_witness(s, o, err) : st;
+    return !st && tried ? ask_others(s, o, err) : st;
 }
 
 wm_status wmi_study_search(wm_study *s, const wm_study_opts *o, wm_error *err)
@@ -578,6 +613,8 @@ wm_status wmi_study_search(wm_study *s, const wm_study_opts *o, wm_error *err)
     if (st)
         goto done;
     choose_candidates(s, o, alphas.bridges);
+    if ((st = wmi_study_suspect(s, o, err)))
+        goto done;
     if ((st = add_mixture(s, o, err)))
         goto done;
     st = place_and_try(s, o, &path, &alphas, &best, err);

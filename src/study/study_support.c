@@ -125,7 +125,7 @@ wm_status wmi_study_look_at_form(wm_study *s, const wm_study_opts *opts, wm_erro
         st = look_at_clusters(s, t, opts->control.seed, err);
     if (st || !s->by_form || !all_continuous(&s->data.encoder))
         return st;
-    s->normal = true;
+    s->normal = !s->bent; /* a bend makes a column look normal in the middle, and no further */
     for (int t = 0; t < (s->pairs ? 1 : 2); t++) {
         st =
             wmi_normality_of(&s->normality[t], s->data.n[t], s->data.dim, s->data.x[t], pairs, err);
