@@ -167,6 +167,8 @@ wm_status wmi_ebm_open(wm_ebm *e, const wm_ebm_opts *o, wm_error *err)
         !(st = wmi_alloc(&e->hinge, wmi_ebm_hinges(e) * dim, sizeof *e->hinge, "hinges", err)))
         st = wmi_alloc(&e->turn, e->net.hinges * e->net.hinges * dim, sizeof *e->turn, "hinges",
                        err);
+    if (!st && e->net.levels && e->net.terms & (WMI_TERM_MLP | WMI_TERM_RESNET))
+        st = wmi_alloc(&e->cap, 2 * m, sizeof *e->cap, "levels", err);
     if (!st && e->net.filters)
         st = wmi_alloc(&e->filter, dim * e->net.filters, sizeof *e->filter, "filters", err);
     e->net.hinge = e->hinge;
@@ -197,6 +199,7 @@ void wm_ebm_free(wm_ebm *e)
     wmi_free(e->basis);
     wmi_free(e->hinge);
     wmi_free(e->turn);
+    wmi_free(e->cap);
     wmi_free(e->filter);
     wmi_free(e->bridges);
     wmi_free(e);

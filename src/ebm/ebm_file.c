@@ -14,7 +14,7 @@
 #define FORMAT "waymark ebm 1"
 
 enum {
-    N_OWN = 10,             /* tensors beside the parameters; the last four for some terms */
+    N_OWN = 11,             /* tensors beside the parameters; the last five for some terms */
     N_COUNTS = 6,           /* whole numbers of wm_ebm_info */
     N_REALS = 2,            /* and reals */
     N_STEPS = 4,            /* tensors of the steps of a table, where it has any */
@@ -104,6 +104,8 @@ static int own_tensors(const wm_ebm *e, const packed *p, wmi_st_tensor t[N_OWN])
         t[n++] =
             (wmi_st_tensor){"turn", WMI_ST_F32, 3, {dim, e->net.hinges, e->net.hinges}, e->turn};
     }
+    if (e->net.cap)
+        t[n++] = (wmi_st_tensor){"cap", WMI_ST_F32, 2, {2, m}, e->cap};
     return n;
 }
 
@@ -293,8 +295,8 @@ static wm_status read_settings(wm_ebm *e, const wmi_safetensors *f, const char *
 
 static wm_status read_tensors(wm_ebm *e, const wmi_safetensors *f, const char *path, wm_error *err)
 {
-    static const char *const finite[] = {"alphas", "shift", "scale", "knots",
-                                         "filter", "hinge", "turn",  NULL};
+    static const char *const finite[] = {"alphas", "shift", "scale", "knots", "filter",
+                                         "hinge",  "turn",  "cap",   NULL};
     wmi_st_tensor t[N_OWN];
     packed own = {0};
     int n;
@@ -303,6 +305,8 @@ static wm_status read_tensors(wm_ebm *e, const wmi_safetensors *f, const char *p
 
     if (st)
         return st;
+    if (e->cap && wmi_safetensors_find(f, "cap")) /* older models have none */
+        e->net.cap = e->cap;
     n = own_tensors(e, &own, t);
     for (int i = 0; !st && i < n; i++)
         st = wmi_tensor_read(f, &t[i], (void *)t[i].data, err);
@@ -323,6 +327,10 @@ static wm_status read_tensors(wm_ebm *e, const wmi_safetensors *f, const char *p
         if (!(e->alphas.alpha[k] > 0 && e->alphas.alpha[k] < 1))
             st = wmi_fail(err, WM_EFORMAT, "alpha %" PRId64 " of a model of levels is %g", k,
                           e->alphas.alpha[k]);
+    for (int64_t k = 0; !st && e->net.cap && k < e->info.bridges; k++)
+        if (!(e->cap[e->info.bridges + k] > 0))
+            st = wmi_fail(err, WM_EFORMAT, "%s: the bend of cap %" PRId64 " is %g", path, k,
+                          (double)e->cap[e->info.bridges + k]);
     if (!st)
         wmi_ebm_derive(e);
     wmi_free(own.bridges);

@@ -449,6 +449,8 @@ static wm_status fit_bridges(fitting *f, wm_error *err)
         f->stage = WM_STAGE_BRIDGES;
         if (training_of(f, f->stage).iterations > 0)
             st = train_stage(f, &e->net, e->params, chain, e->theta, err);
+        if (!st)
+            st = wmi_ebm_cap_make(e, &f->rows, err);
     } else {
         e->info.finished = false;
     }

@@ -33,6 +33,7 @@ struct wm_ebm {
     float *basis;  /* (m, net.smooth) of a model of levels, else NULL */
     float *hinge;  /* (net.hinges + net.whites, 5, dim) of a model of levels, else NULL */
     float *turn;   /* (dim, net.hinges, net.hinges), with them */
+    float *cap;    /* (2, m) of levels with a network, else NULL; net.cap once it is known */
     float *filter; /* (dim, filters): [principal components, then] whitened columns; or NULL */
 };
 
@@ -113,6 +114,9 @@ wmi_source wmi_ebm_bridge_source(wmi_ebm_rows *r);
 /* After the maps: the features of a model of levels, if it is one, by rows of training: filter,
  * hinge and turn. */
 WM_MUST_CHECK wm_status wmi_ebm_features_make(const wm_ebm *e, wmi_ebm_rows *rows, wm_error *err);
+
+/* After the fit: what networks of levels may add at most. */
+WM_MUST_CHECK wm_status wmi_ebm_cap_make(wm_ebm *e, wmi_ebm_rows *rows, wm_error *err);
 
 /* ---- the path of samplers: z-space, one program for all bridges at a block of points ---- */
 

@@ -187,6 +187,8 @@ static uint64_t identity(const wm_ebm *e, int64_t chains, const double *start)
     if (e->knots)
         h = wmi_hash(h, e->knots,
                      (size_t)(wmi_model_columns(&e->net) * (e->net.bases + 4)) * sizeof *e->knots);
+    if (e->net.cap)
+        h = wmi_hash(h, e->cap, (size_t)(2 * e->info.bridges) * sizeof *e->cap);
     return wmi_hash(h, start, (size_t)chains * dim * sizeof *start);
 }
 

@@ -243,7 +243,7 @@ static wmi_node *term(wmi_net *net, const wmi_model *model, unsigned which, wmi_
 static wmi_node *sum_of_terms(wmi_net *net, const wmi_model *model, const wmi_model_inputs *in)
 {
     const bool shared = in && in->layout == WMI_ROWS_SHARED;
-    wmi_node *energy = NULL, *xn = in ? in->x : NULL, *un = in ? in->u : NULL;
+    wmi_node *energy = NULL, *networks = NULL, *xn = in ? in->x : NULL, *un = in ? in->u : NULL;
     wmi_value x, ux, u = {.c = 0};
     sources shares = {.in = in};
 
@@ -281,9 +281,14 @@ static wmi_node *sum_of_terms(wmi_net *net, const wmi_model *model, const wmi_mo
                               in ? in->mix : NULL);
         else
             e = term(net, model, which, ux, &shares);
-        energy = wmi_energy_add(net, energy, e);
+        if (which & (WMI_TERM_MLP | WMI_TERM_RESNET) && model->cap)
+            networks = wmi_energy_add(net, networks, e);
+        else
+            energy = wmi_energy_add(net, energy, e);
         wmi_net_leave(net, mark);
     }
+    if (networks)
+        energy = wmi_energy_add(net, energy, wmi_energy_capped(net, networks, in->cap));
     return wmi_log_ratio(net, energy);
 }
 
@@ -444,6 +449,8 @@ void wmi_model_constants(wmi_graph *g, const wmi_model *model, wmi_model_inputs 
         if (model->terms & WMI_TERM_ADDITIVE)
             in->turn = wmi_input(g, "turn", 3, turn);
     }
+    if (model->cap)
+        in->cap = wmi_input(g, "cap", 2, (int64_t[]){2, model->bridges});
     if (has_knots(model))
         in->knots = wmi_input(g, "knots", 2, knots);
     if (has_filter(model))
@@ -476,6 +483,7 @@ wm_status wmi_model_fill(wmi_program *p, const wmi_model *model, const float *kn
          (st = fill(p, "hinge", model->hinge, 5 * (h + model->whites) * model->dim, err))) ||
         (features && model->terms & WMI_TERM_ADDITIVE &&
          (st = fill(p, "turn", model->turn, h * h * model->dim, err))) ||
+        (model->cap && (st = fill(p, "cap", model->cap, 2 * model->bridges, err))) ||
         (has_knots(model) &&
          (st = fill(p, "knots", knots, wmi_model_columns(model) * (model->bases + 4), err))))
         return st;

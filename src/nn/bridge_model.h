@@ -52,6 +52,9 @@ typedef struct wmi_model {
      * hinges, hinges), coordinates of a column's hinges in which they are uncorrelated. */
     int64_t hinges, whites;
     const float *hinge, *turn;
+    /* Of levels: what networks add to f_k at most, and the width of the bend that leads there, (2,
+     * bridges); borrowed. NULL: there is no end. */
+    const float *cap;
     wmi_resnet_opts resnet;
     wmi_separable_opts separable;
 } wmi_model;
@@ -99,6 +102,7 @@ typedef struct wmi_model_inputs {
     wmi_node *filter; /* W (dim_u + dim, filters) where the model has filters */
     wmi_node *hinge;  /* (hinges + whites, 5, dim) of a model with features */
     wmi_node *turn;   /* (dim, hinges, hinges), if it has an additive term */
+    wmi_node *cap;    /* (2, m) of a model with caps */
 } wmi_model_inputs;
 
 /* Columns that the additive term reads. */

@@ -103,6 +103,17 @@ wmi_node *wmi_energy_add(wmi_net *net, wmi_node *a, wmi_node *b)
     return a && net->graph ? wmi_add(net->graph, a, b) : b;
 }
 
+wmi_node *wmi_energy_capped(wmi_net *net, wmi_node *energy, wmi_node *cap)
+{
+    wmi_graph *g = net->graph;
+    const int64_t column[] = {net->m, 1};
+    wmi_node *most = wmi_reshape(g, wmi_slice(g, cap, 0, 0, 1), 2, column),
+             *edge = wmi_reshape(g, wmi_slice(g, cap, 0, 1, 2), 2, column);
+    wmi_node *left = wmi_bent_relu(g, wmi_div(g, wmi_add(g, energy, most), edge), 0);
+
+    return wmi_sub(g, wmi_mul(g, left, edge), most);
+}
+
 wmi_node *wmi_log_ratio(wmi_net *net, wmi_node *energy)
 {
     wmi_node *c = wmi_net_table(net, "c", 1, &net->m, zero, WMI_GROUP_CONSTANT);

@@ -37,6 +37,9 @@ wmi_node *wmi_head_additive(wmi_net *net, int64_t bases, wmi_node *knots, wmi_va
 
 /* a + b, where a may be NULL: the sum so far. */
 wmi_node *wmi_energy_add(wmi_net *net, wmi_node *a, wmi_node *b);
+/* Energies (m, n), which log-ratios have with a minus, from below: at least -cap[0], with a
+ * parabola cap[1] wide for a kink; cap (2, m). */
+wmi_node *wmi_energy_capped(wmi_net *net, wmi_node *energy, wmi_node *cap);
 /* log r_k = -(E_k + c_k), (m, n): "c" (m), zero at the start, WMI_GROUP_CONSTANT. */
 wmi_node *wmi_log_ratio(wmi_net *net, wmi_node *energy);
 /* In a net of levels: adds w_k' act(x), from zero, to what the energy reads of the network's

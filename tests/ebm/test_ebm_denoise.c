@@ -135,6 +135,65 @@ static void files_keep_the_bits(void **state)
     wm_data_free(data);
 }
 
+/* The largest of log phi - log q at rows of test data. */
+static double largest_ratio(const wm_ebm *e, const wm_data *test)
+{
+    static double log_q[TEST], log_phi[TEST];
+    double most = -INFINITY;
+    wm_error err;
+
+    assert_ok(wm_ebm_log_density(e, test, 1, log_q, log_phi, &err), err);
+    for (int i = 0; i < TEST; i++)
+        most = fmax(most, log_phi[i] - log_q[i]);
+    return most;
+}
+
+/* The cap leaves what training rows have alone, ends what networks add where they go wild, and is
+ * kept in the file; files without one are of models without one. */
+static void networks_add_no_more_than_at_waymarks(void **state)
+{
+    static double with[TEST], without[TEST];
+    wm_ebm_opts o = small_opts(WM_NOISE_GAUSSIAN);
+    wm_data *data = mixture(N, 1), *test = mixture(TEST, 2);
+    const char *path = scratch("capped.safetensors");
+    int touched = 0;
+    wm_ebm *e, *back;
+    wm_error err;
+
+    (void)state;
+    o.train[WM_STAGE_BRIDGES].iterations = 200;
+    assert_ok(wm_ebm_fit(&e, data, NULL, &o, &err), err);
+    assert_non_null(e->net.cap);
+    assert_ok(wm_ebm_log_density(e, test, 1, NULL, with, &err), err);
+    e->net.cap = NULL;
+    assert_ok(wm_ebm_log_density(e, test, 1, NULL, without, &err), err);
+    for (int i = 0; i < TEST; i++) /* up to the rounding of floats */
+        touched += fabs(with[i] - without[i]) > 1e-4;
+    assert_true(touched <= TEST / 50);
+
+    for (int64_t i = 0; i < wmi_params_entries(e->params); i++) { /* a network alone, and wild */
+        const wmi_param_entry *p = wmi_params_entry(e->params, i);
+        const bool head = strstr(p->name, "head/") || strstr(p->name, "read/");
+
+        for (int64_t j = p->offset; j < p->offset + p->count; j++)
+            e->theta[j] *= strncmp(p->name, "mlp/", 4) != 0 ? 0 : head ? 1000 : 1;
+    }
+    assert_true(largest_ratio(e, test) > 10 * (double)e->cap[0]);
+    assert_ok(wm_ebm_save(e, path, &err), err);
+    assert_ok(wm_ebm_load(&back, path, &err), err);
+    assert_null(back->net.cap);
+    wm_ebm_free(back);
+    e->net.cap = e->cap;
+    assert_near(largest_ratio(e, test), (double)e->cap[0], 1e-3);
+    assert_ok(wm_ebm_save(e, path, &err), err);
+    assert_ok(wm_ebm_load(&back, path, &err), err);
+    assert_true(largest_ratio(back, test) == largest_ratio(e, test));
+    wm_ebm_free(back);
+    wm_ebm_free(e);
+    wm_data_free(test);
+    wm_data_free(data);
+}
+
 /* A fit that says much of its direct likelihood is believed only after chains have been there, and
  * not if one of its levels is worse than chance. */
 static void what_nobody_has_looked_at_is_doubted(void **state)
@@ -193,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mixture_is_found_over_every_noise),
         cmocka_unit_test(files_keep_the_bits),
+        cmocka_unit_test(networks_add_no_more_than_at_waymarks),
         cmocka_unit_test(what_nobody_has_looked_at_is_doubted),
         cmocka_unit_test(what_has_no_levels_is_named),
     };
