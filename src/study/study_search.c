@@ -549,6 +549,7 @@ static wm_status fit_again(wm_study *s, const wm_study_opts *o, wm_error *err)
     if (!s->trial.m)
         return WM_OK;
     wmi_trial_free(&s->trial);
+    s->best_bound[0] = s->best_bound[1] = -INFINITY; /* those were of other rows */
     return wmi_trial_run(&s->trial, &s->data, o, model, whiten, &alphas, s->info.rounds - 1, err);
 }
 

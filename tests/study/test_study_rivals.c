@@ -131,6 +131,29 @@ static void few_curved_pairs_are_not_trusted(void **state)
     wm_study_free(s);
 }
 
+/* More rows than waymarks are placed by: what other candidates said of some of them is not held
+ * against the answer of all. N(0.5, 1) against N(0, 1), 0.125 nats, 100,000 rows: a standard error
+ * of sqrt(0.25 * 2 / 100,000) = 0.0022, both sides alike. */
+static void many_rows_have_narrow_intervals(void **state)
+{
+    enum { N = 100000 };
+    wm_study_info info;
+    wm_study *s;
+
+    (void)state;
+    for (int t = 0; t < 2; t++) {
+        draw_normals(rows_of[t], N, 7, t ? "q" : "p");
+        for (int i = 0; i < N && !t; i++)
+            rows_of[t][i] += 0.5;
+    }
+    s = study_of(N, 1, 0);
+    wm_study_get_info(s, &info);
+    assert_true(holds(&info.kl_pq, 0.125));
+    assert_near(info.kl_pq.hi - info.kl_pq.value, 1.96 * 0.0022, 0.2 * 1.96 * 0.0022);
+    assert_near(info.kl_pq.value - info.kl_pq.lo, 1.96 * 0.0022, 0.2 * 1.96 * 0.0022);
+    wm_study_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +161,7 @@ int main(void)
         cmocka_unit_test(small_products_add_up),
         cmocka_unit_test(nothing_is_held),
         cmocka_unit_test(few_curved_pairs_are_not_trusted),
+        cmocka_unit_test(many_rows_have_narrow_intervals),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
