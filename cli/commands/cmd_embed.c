@@ -111,7 +111,7 @@ static wm_status read_rows(embed_run *r, cli_call *call, wm_error *err)
     return WM_OK;
 }
 
-static wm_status represent(embed_run *r, wm_error *err)
+static wm_status represent(embed_run *r, const volatile sig_atomic_t *stop, wm_error *err)
 {
     const int64_t n = wm_data_count(r->data), width = r->info.features;
     float *u = malloc(sizeof *u * (size_t)(n * r->info.dim_u));
@@ -121,7 +121,7 @@ static wm_status represent(embed_run *r, wm_error *err)
     if (!u || !g)
         st = WM_ENOMEM;
     else if (!(st = wm_columns_apply(r->columns, n, wm_data_rows(r->data), u, err)) &&
-             !(st = wm_embed_rows(r->e, n, u, g, err)) &&
+             !(st = wm_embed_rows(r->e, n, u, g, stop, err)) &&
              !(st = wm_data_new(&r->g, n, width, NULL, err)))
         for (int64_t i = 0; i < n * width; i++)
             wm_data_rows_mut(r->g)[i] = (double)g[i];
@@ -140,7 +140,7 @@ static wm_status run(cli_call *call, wm_error *err)
         return cli_usage(call, err, "-o FILE.npy is needed: where g(u) goes");
     if ((st = cli_spare_inputs(call, o->out, o->overwrite, err)) ||
         (st = open_model(&r, call, err)) || (st = read_rows(&r, call, err)) ||
-        (st = represent(&r, err)) || (st = wm_data_write_npy(r.g, o->out, err)))
+        (st = represent(&r, call->stop, err)) || (st = wm_data_write_npy(r.g, o->out, err)))
         goto done;
     WM_PUT(call->summary, WM_TEXT("model", call->args[0]), WM_TEXT("input", call->args[1]),
            WM_TEXT("output", o->out), WM_INTEGER("n", wm_data_count(r.data)),

@@ -193,7 +193,7 @@ static wm_status print_result(const cli_call *call, const result *r, const own_p
 }
 
 static wm_status judge(result *r, const wm_embed *e, const own_pairs *pairs, const wm_sink *sink,
-                       wm_error *err)
+                       const volatile sig_atomic_t *stop, wm_error *err)
 {
     const wm_pair_rows *valid = &pairs->of.part[WM_PART_VALID];
     wm_status st;
@@ -204,11 +204,11 @@ static wm_status judge(result *r, const wm_embed *e, const own_pairs *pairs, con
         r->info.objective == WM_EMBED_INFONCE ? log((double)r->info.batch_pairs) : (double)NAN;
     if (!(r->by_bridge = calloc((size_t)r->info.bridges, sizeof *r->by_bridge)))
         return WM_ENOMEM;
-    if ((st = wm_embed_mi(e, &pairs->of.part[WM_PART_TEST], &r->mi, r->by_bridge, err)) ||
+    if ((st = wm_embed_mi(e, &pairs->of.part[WM_PART_TEST], &r->mi, r->by_bridge, stop, err)) ||
         r->info.objective == WM_EMBED_INFONCE)
         return st;
     return wm_embed_mi_calibrated(e, valid, valid->n > PARTNERS ? PARTNERS : valid->n - 1,
-                                  &pairs->of.part[WM_PART_TEST], sink, &r->calibrated, err);
+                                  &pairs->of.part[WM_PART_TEST], sink, &r->calibrated, stop, err);
 }
 
 static wm_status run(cli_call *call, wm_error *err)
@@ -220,7 +220,8 @@ static wm_status run(cli_call *call, wm_error *err)
     wm_status st;
 
     if ((st = own_pairs_read(&pairs, &f->pairs, &f->read, call, err)) ||
-        (st = fit(&e, &f->fit, &pairs, call, err)) || (st = judge(&r, e, &pairs, call->sink, err)))
+        (st = fit(&e, &f->fit, &pairs, call, err)) ||
+        (st = judge(&r, e, &pairs, call->sink, call->stop, err)))
         goto done;
     wm_embed_check(e, pairs.of.part[WM_PART_TEST].n, &r.mi, &r.calibrated, &r.checks);
     add_summary(call, &r, &pairs);

@@ -60,7 +60,7 @@ static wm_status evaluate(double **out, const wm_ebm *e, const axis *x, const ax
     }
     *out = malloc(sizeof **out * (size_t)n);
     if (!st)
-        st = *out ? wm_ebm_log_density(e, grid, 1, NULL, *out, err) : WM_ENOMEM;
+        st = *out ? wm_ebm_log_density(e, grid, 1, NULL, *out, NULL, err) : WM_ENOMEM;
     wm_data_free(grid);
     return st;
 }

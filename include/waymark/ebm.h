@@ -169,7 +169,8 @@ WM_API WM_MUST_CHECK wm_status wm_ebm_load(wm_ebm **out, const char *path, wm_er
  * @return WM_OK; WM_ESHAPE, WM_EINVAL (values that the columns do not have), WM_EDIVERGED (no
  *         number for a row; minus infinity is one), WM_ENOMEM */
 WM_API WM_MUST_CHECK wm_status wm_ebm_log_density(const wm_ebm *e, const wm_data *x, uint64_t seed,
-                                                  double *log_q, double *log_phi, wm_error *err);
+                                                  double *log_q, double *log_phi,
+                                                  const volatile sig_atomic_t *stop, wm_error *err);
 
 /* --- walking between noise and model, in the space where the noise is N(0, I) ---- */
 

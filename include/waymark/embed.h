@@ -162,19 +162,21 @@ WM_API const wm_columns *wm_embed_columns(const wm_embed *e, int side);
  * @param[out] g  (n, features)
  * @return WM_OK; WM_EINVAL (n below 1), WM_ENOMEM. Threads: safe; runs in parallel. */
 WM_API WM_MUST_CHECK wm_status wm_embed_rows(const wm_embed *e, int64_t n, const float *u, float *g,
-                                             wm_error *err);
+                                             const volatile sig_atomic_t *stop, wm_error *err);
 /** Every bridge at pairs: log_r (bridges, n).
  * @return WM_OK; WM_EINVAL (n below 1), WM_ESHAPE (other widths than it was fitted to), WM_ENOMEM
  */
 WM_API WM_MUST_CHECK wm_status wm_embed_log_ratio(const wm_embed *e, const wm_pair_rows *pairs,
-                                                  double *log_r, wm_error *err);
+                                                  double *log_r, const volatile sig_atomic_t *stop,
+                                                  wm_error *err);
 /** Mutual information by true pairs that training has not seen.
  * @param[out] mi         mean of the sum of all bridges, in nats; its error is that of the pairs
  *                        alone. InfoNCE: its bound, over groups of as many pairs as a step has
  * @param[out] by_bridge  (bridges) the same of each bridge, or NULL
  * @return as above; WM_EINVAL also for InfoNCE with fewer pairs than a group */
 WM_API WM_MUST_CHECK wm_status wm_embed_mi(const wm_embed *e, const wm_pair_rows *pairs,
-                                           wm_estimate *mi, wm_estimate *by_bridge, wm_error *err);
+                                           wm_estimate *mi, wm_estimate *by_bridge,
+                                           const volatile sig_atomic_t *stop, wm_error *err);
 
 /** The same from what the scores tell, not from their size: the log-ratio of each bridge is a
  * rising step function of its score, by isotonic regression at its own two waymarks of held-out
@@ -185,11 +187,9 @@ WM_API WM_MUST_CHECK wm_status wm_embed_mi(const wm_embed *e, const wm_pair_rows
  * @param sink      progress, or NULL
  * @param[out] mi   in nats; the error is that of test pairs and of the calibration
  * @return as above; WM_EINVAL for InfoNCE. Cost: bridges x partners x held-out pairs */
-WM_API WM_MUST_CHECK wm_status wm_embed_mi_calibrated(const wm_embed *e,
-                                                      const wm_pair_rows *held_out,
-                                                      int64_t partners, const wm_pair_rows *test,
-                                                      const wm_sink *sink, wm_estimate *mi,
-                                                      wm_error *err);
+WM_API WM_MUST_CHECK wm_status wm_embed_mi_calibrated(
+    const wm_embed *e, const wm_pair_rows *held_out, int64_t partners, const wm_pair_rows *test,
+    const wm_sink *sink, wm_estimate *mi, const volatile sig_atomic_t *stop, wm_error *err);
 
 /** Adds what could be wrong with the mutual information to the checks of an answer.
  * @param n           test pairs

@@ -163,10 +163,9 @@ static wm_status run_density(void *arg, py_call *call, wm_error *err)
     wm_data *x = NULL;
     wm_status st;
 
-    (void)call;
     if (!(st = py_array_table(&x, &r->x, err)) && !(st = wm_data_check_finite(x, "X", err)))
         st = wm_ebm_log_density(r->ebm, x, r->seed, py_doubles(&r->log_q), py_doubles(&r->log_phi),
-                                err);
+                                py_call_stop(call), err);
     wm_data_free(x);
     return st;
 }

@@ -55,13 +55,14 @@ static wm_status encode(embed_run *r, wm_error *err)
 
 static wm_status judge(embed_run *r, const py_call *call, wm_error *err)
 {
-    wm_status st = wm_embed_mi(r->embed, &r->pairs.part[WM_PART_TEST], &r->mi, NULL, err);
+    wm_status st =
+        wm_embed_mi(r->embed, &r->pairs.part[WM_PART_TEST], &r->mi, NULL, py_call_stop(call), err);
 
     if (st || r->o.objective == WM_EMBED_INFONCE)
         return st;
     return wm_embed_mi_calibrated(r->embed, &r->pairs.part[WM_PART_VALID], PARTNERS,
                                   &r->pairs.part[WM_PART_TEST], py_call_sink(call), &r->calibrated,
-                                  err);
+                                  py_call_stop(call), err);
 }
 
 static wm_status run_fit(void *arg, py_call *call, wm_error *err)
@@ -166,9 +167,8 @@ static wm_status run_rows(void *arg, py_call *call, wm_error *err)
     float *rows = malloc(sizeof *rows * (size_t)(r->u.n * wm_columns_dim(c)));
     wm_status st = rows ? WM_OK : WM_ENOMEM;
 
-    (void)call;
     if (!st && !(st = wm_columns_apply(c, r->u.n, py_doubles(&r->u), rows, err)))
-        st = wm_embed_rows(r->embed, r->u.n, rows, r->g.view.buf, err);
+        st = wm_embed_rows(r->embed, r->u.n, rows, r->g.view.buf, py_call_stop(call), err);
     free(rows);
     return st;
 }

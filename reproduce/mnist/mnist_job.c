@@ -64,7 +64,7 @@ static wm_status draw_chains(const wm_ebm *e, const wm_ebm_chains *c, const mnis
         goto done;
     for (int64_t i = 0; i < n * d; i++)
         wm_data_rows_mut(x)[i] = floor(wm_data_rows(x)[i]);
-    if ((st = wm_ebm_log_density(e, x, 1, NULL, log_phi, err)))
+    if ((st = wm_ebm_log_density(e, x, 1, NULL, log_phi, NULL, err)))
         goto done;
     for (int64_t i = 0; i < n; i++) {
         values[2 * i] = (double)i;
@@ -144,7 +144,8 @@ wm_status mnist_run(mnist_outcome *out, wm_ebm **model, const mnist_job *job,
     log_q = malloc(sizeof *log_q * (size_t)n);
     st = WM_ENOMEM;
     if (!log_phi || !log_q ||
-        (st = wm_ebm_log_density(e, data->test, s->control.seed, log_q, log_phi, err)))
+        (st = wm_ebm_log_density(e, data->test, s->control.seed, log_q, log_phi, s->control.stop,
+                                 err)))
         goto done;
     bits(job->method == MNIST_NOISE ? log_q : log_phi, n, d, &out->direct, &out->direct_se);
     bits(&info.direct, 1, d, &out->valid, &se);

@@ -72,7 +72,7 @@ static wm_status represent(const wm_embed *e, const wm_grid_pairs *pairs, wm_spl
         const int64_t take = n - at < DRAWN_AT_ONCE ? n - at : DRAWN_AT_ONCE;
 
         if ((st = wm_grid_pairs_draw(pairs, split, at, take, u, NULL, z, err)) ||
-            (st = wm_embed_rows(e, take, u, g + at * info.features, err)))
+            (st = wm_embed_rows(e, take, u, g + at * info.features, NULL, err)))
             break;
         for (int64_t i = 0; i < take * cells; i++)
             labels[at * cells + i] = z[i];
@@ -105,7 +105,7 @@ static wm_status judge_information(omniglot_outcome *out, const wm_embed *e,
     wm_status st;
 
     if ((st = draw_pairs(&test, &owned[0], pairs, WM_SPLIT_TEST, 0, job->size->test, err)) ||
-        (st = wm_embed_mi(e, &test, &out->mi_scores, NULL, err)))
+        (st = wm_embed_mi(e, &test, &out->mi_scores, NULL, s->control.stop, err)))
         goto done;
     out->mi = out->mi_scores;
     if (job->method == OMNIGLOT_INFONCE)
@@ -113,7 +113,7 @@ static wm_status judge_information(omniglot_outcome *out, const wm_embed *e,
     if (!(st = draw_pairs(&held_out, &owned[1], pairs, WM_SPLIT_VALID, 2 * job->size->valid,
                           job->size->calibration, err)))
         st = wm_embed_mi_calibrated(e, &held_out, job->partners, &test, s->control.sink, &out->mi,
-                                    err);
+                                    s->control.stop, err);
 done:
     free(owned[0]);
     free(owned[1]);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "base/stop.h"
 #include "ebm/ebm_impl.h"
 
 enum { BLOCK = 64 }; /* rows of a program */
@@ -77,7 +78,7 @@ static wm_status refuse_nan(const double *x, int64_t first, int64_t n, wm_error 
 }
 
 wm_status wm_ebm_log_density(const wm_ebm *e, const wm_data *x, uint64_t seed, double *log_q,
-                             double *log_phi, wm_error *err)
+                             double *log_phi, const volatile sig_atomic_t *stop, wm_error *err)
 {
     const int64_t n = wm_data_count(x), d = e->info.dim, raw = e->transform.raw;
     const wmi_rng rng = wmi_rng_make(seed, "ebm/valid");
@@ -98,6 +99,8 @@ wm_status wm_ebm_log_density(const wm_ebm *e, const wm_data *x, uint64_t seed, d
     for (int64_t first = 0; first < n; first += BLOCK) {
         const int64_t count = n - first < BLOCK ? n - first : BLOCK;
 
+        if ((st = wmi_heed(stop, err)))
+            goto done;
         if (wmi_transform_jitters(&e->transform))
             wmi_rng_uniform_f64(&rng, (uint64_t)(first * d), count * d, u);
         wmi_transform_rows(&e->transform, count, wm_data_rows(x) + first * raw, u, y, log_det);

@@ -270,7 +270,7 @@ static wm_status score(fitting *f, bool bridges, wm_error *err)
     if ((st = wm_data_new(&rows, n, info->columns, r->valid, err)) ||
         (st = wmi_alloc(&log_q, n, sizeof *log_q, "densities", err)) ||
         (st = wmi_alloc(&log_phi, n, sizeof *log_phi, "densities", err)) ||
-        (st = wm_ebm_log_density(f->e, rows, r->seed, log_q, bridges ? log_phi : NULL, err)))
+        (st = wm_ebm_log_density(f->e, rows, r->seed, log_q, bridges ? log_phi : NULL, NULL, err)))
         goto done;
     info->noise_loglik = wm_mean(log_q, n).value;
     info->direct = bridges ? wm_mean(log_phi, n).value : info->noise_loglik;

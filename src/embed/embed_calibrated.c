@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/stop.h"
 #include "base/sums.h"
 #include "check/isotonic.h"
 #include "embed/embed_impl.h"
@@ -54,13 +55,13 @@ static wm_status score_waymark(samples *s, const wm_embed *e, const wm_chain *ch
         .n = s->n, .dim_u = r->dim_u, .dim_v = r->dim_v, .u = r->u, .v = s->v};
 
     wm_chain_waymark_f32(chain, k, &ends, s->v);
-    return wm_embed_log_ratio(e, &rows, s->scores, err);
+    return wm_embed_log_ratio(e, &rows, s->scores, NULL, err);
 }
 
 /* Waymark k is the numerator of bridge k and the denominator of bridge k - 1. The other v of a row
  * is that of a row some way on. */
 static wm_status fill_samples(samples *s, const wm_embed *e, const wm_pair_rows *r,
-                              const wm_sink *sink, wm_error *err)
+                              const wm_sink *sink, wmi_stop stop, wm_error *err)
 {
     const size_t bytes = (size_t)s->n * sizeof *s->num;
     wm_chain *chain = NULL;
@@ -79,7 +80,7 @@ static wm_status fill_samples(samples *s, const wm_embed *e, const wm_pair_rows 
         for (int64_t i = 0; i < s->n; i++)
             s->partner[i] = (i + 1 + p * (s->n / s->partners)) % s->n;
         for (int64_t k = 1; k <= s->m; k++) {
-            if ((st = score_waymark(s, e, chain, r, k, err)))
+            if ((st = wmi_heed(stop, err)) || (st = score_waymark(s, e, chain, r, k, err)))
                 goto done;
             memcpy(s->den + ((k - 1) * s->partners + p) * s->n, s->scores + (k - 1) * s->n, bytes);
             if (k < s->m)
@@ -135,7 +136,7 @@ static wm_status check(const wm_embed *e, const wm_pair_rows *held_out, int64_t 
 
 wm_status wm_embed_mi_calibrated(const wm_embed *e, const wm_pair_rows *held_out, int64_t partners,
                                  const wm_pair_rows *test, const wm_sink *sink, wm_estimate *mi,
-                                 wm_error *err)
+                                 const volatile sig_atomic_t *stop, wm_error *err)
 {
     samples s = {0};
     double *scores = NULL, *sum = NULL, var = 0; /* (m, n), (n) at test pairs */
@@ -147,13 +148,14 @@ wm_status wm_embed_mi_calibrated(const wm_embed *e, const wm_pair_rows *held_out
         (st = open_samples(&s, e, held_out->n, partners, err)) ||
         (st = wmi_alloc(&scores, s.m * test->n, sizeof *scores, "scores", err)) ||
         (st = wmi_alloc(&sum, test->n, sizeof *sum, "scores", err)) ||
-        (st = wm_embed_log_ratio(e, test, scores, err)) ||
-        (st = fill_samples(&s, e, held_out, sink, err)))
+        (st = wm_embed_log_ratio(e, test, scores, stop, err)) ||
+        (st = fill_samples(&s, e, held_out, sink, stop, err)))
         goto done;
     for (int64_t k = 0; k < s.m; k++) {
         double more;
 
-        if ((st = add_bridge(&s, k, test->n, scores + k * test->n, sum, &more, err)))
+        if ((st = wmi_heed(stop, err)) ||
+            (st = add_bridge(&s, k, test->n, scores + k * test->n, sum, &more, err)))
             goto done;
         var += more;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/stop.h"
 #include "base/sums.h"
 #include "embed/embed_impl.h"
 #include "engine/program.h"
@@ -87,7 +88,8 @@ static wm_status check_count(int64_t n, wm_error *err)
     return n < 1 ? wmi_fail(err, WM_EINVAL, "%" PRId64 " rows: at least 1 is needed", n) : WM_OK;
 }
 
-wm_status wm_embed_rows(const wm_embed *e, int64_t n, const float *u, float *g, wm_error *err)
+wm_status wm_embed_rows(const wm_embed *e, int64_t n, const float *u, float *g,
+                        const volatile sig_atomic_t *stop, wm_error *err)
 {
     const int64_t width = e->info.features;
     pass p = {0};
@@ -99,7 +101,8 @@ wm_status wm_embed_rows(const wm_embed *e, int64_t n, const float *u, float *g, 
         const int64_t take = n - at < BLOCK ? n - at : BLOCK;
         const float *rows;
 
-        if ((st = run_block(&p, e, take, u + at * e->info.dim_u, NULL, &rows, err)))
+        if ((st = wmi_heed(stop, err)) ||
+            (st = run_block(&p, e, take, u + at * e->info.dim_u, NULL, &rows, err)))
             goto done;
         memcpy(g + at * width, rows, (size_t)(take * width) * sizeof *g);
     }
@@ -118,7 +121,8 @@ static wm_status check_widths(const wm_embed *e, const wm_pair_rows *r, wm_error
     return check_count(r->n, err);
 }
 
-wm_status wm_embed_log_ratio(const wm_embed *e, const wm_pair_rows *r, double *log_r, wm_error *err)
+wm_status wm_embed_log_ratio(const wm_embed *e, const wm_pair_rows *r, double *log_r,
+                             const volatile sig_atomic_t *stop, wm_error *err)
 {
     pass p = {0};
     wm_status st;
@@ -129,7 +133,8 @@ wm_status wm_embed_log_ratio(const wm_embed *e, const wm_pair_rows *r, double *l
         const int64_t take = r->n - at < BLOCK ? r->n - at : BLOCK;
         const float *scores;
 
-        if ((st = run_block(&p, e, take, r->u + at * r->dim_u, r->v + at * r->dim_v, &scores, err)))
+        if ((st = wmi_heed(stop, err)) ||
+            (st = run_block(&p, e, take, r->u + at * r->dim_u, r->v + at * r->dim_v, &scores, err)))
             goto done;
         for (int64_t k = 0; k < e->info.bridges; k++)
             for (int64_t i = 0; i < take; i++)
@@ -150,7 +155,7 @@ static wm_estimate mean_of(int64_t n, const double *x)
 
 /* log(K r_ii / sum_j r_ij) for each pair of whole groups of K; *used receives how many. */
 static wm_status infonce_rows(const wm_embed *e, const wm_pair_rows *r, double *x, int64_t *used,
-                              wm_error *err)
+                              wmi_stop stop, wm_error *err)
 {
     const int64_t k = e->info.batch_pairs;
     double *row = NULL;
@@ -168,7 +173,8 @@ static wm_status infonce_rows(const wm_embed *e, const wm_pair_rows *r, double *
     for (int64_t at = 0; at + k <= r->n; at += k) {
         const float *scores;
 
-        if ((st = run_block(&p, e, k, r->u + at * r->dim_u, r->v + at * r->dim_v, &scores, err)))
+        if ((st = wmi_heed(stop, err)) ||
+            (st = run_block(&p, e, k, r->u + at * r->dim_u, r->v + at * r->dim_v, &scores, err)))
             goto done;
         for (int64_t i = 0; i < k; i++) {
             for (int64_t j = 0; j < k; j++)
@@ -183,7 +189,7 @@ done:
 }
 
 wm_status wm_embed_mi(const wm_embed *e, const wm_pair_rows *r, wm_estimate *mi,
-                      wm_estimate *by_bridge, wm_error *err)
+                      wm_estimate *by_bridge, const volatile sig_atomic_t *stop, wm_error *err)
 {
     const int64_t m = e->info.bridges;
     int64_t used = r->n;
@@ -193,9 +199,9 @@ wm_status wm_embed_mi(const wm_embed *e, const wm_pair_rows *r, wm_estimate *mi,
     if ((st = check_widths(e, r, err)) || (st = wmi_alloc(&x, m * r->n, sizeof *x, "ratios", err)))
         return st;
     if (e->info.objective == WM_EMBED_INFONCE)
-        st = infonce_rows(e, r, x, &used, err);
+        st = infonce_rows(e, r, x, &used, stop, err);
     else
-        st = wm_embed_log_ratio(e, r, x, err);
+        st = wm_embed_log_ratio(e, r, x, stop, err);
     if (!st) {
         for (int64_t k = 0; by_bridge && k < m; k++)
             by_bridge[k] = mean_of(used, x + k * r->n);

@@ -98,7 +98,7 @@ static double shortfall(const wm_ebm *e)
     double sum = 0;
     wm_error err;
 
-    assert_ok(wm_ebm_log_density(e, test, 1, NULL, log_phi, &err), err);
+    assert_ok(wm_ebm_log_density(e, test, 1, NULL, log_phi, NULL, &err), err);
     for (int i = 0; i < TEST; i++)
         sum += (mixture_log_density(wm_data_rows(test) + i * DIM) - log_phi[i]) / TEST;
     wm_data_free(test);
@@ -157,7 +157,7 @@ static void raise_and_ais_meet(void **state)
     wm_ebm_walk_init(&walk);
     walk.chains = 64;
     walk.steps = 120;
-    assert_ok(wm_ebm_log_density(e, test, 1, NULL, log_phi, &err), err);
+    assert_ok(wm_ebm_log_density(e, test, 1, NULL, log_phi, NULL, &err), err);
     assert_ok(wm_ebm_ais(&ais, &chains, e, &walk, &err), err);
     assert_ok(wm_ebm_raise(&raise, NULL, e, test, log_phi, 1, chains->table, &walk, &err), err);
     bracket = wm_bracket_make(&ais, &raise, log_phi, TEST, 0.1);
@@ -258,8 +258,8 @@ static void files_keep_the_bits(void **state)
 
     assert_ok(wm_ebm_save(e, path, &err), err);
     assert_ok(wm_ebm_load(&back, path, &err), err);
-    assert_ok(wm_ebm_log_density(e, test, 1, qa, a, &err), err);
-    assert_ok(wm_ebm_log_density(back, test, 1, qb, b, &err), err);
+    assert_ok(wm_ebm_log_density(e, test, 1, qa, a, NULL, &err), err);
+    assert_ok(wm_ebm_log_density(back, test, 1, qb, b, NULL, &err), err);
     assert_memory_equal(a, b, sizeof a);
     assert_memory_equal(qa, qb, sizeof qa);
     wm_ebm_get_info(e, &one);
@@ -313,8 +313,8 @@ static void a_resumed_fit_ends_in_the_same_bits(void **state)
     stop_at = 1000;
     o.control.resume = true;
     assert_ok(wm_ebm_fit(&e, data, NULL, &o, &err), err);
-    assert_ok(wm_ebm_log_density(whole, test, 1, NULL, a, &err), err);
-    assert_ok(wm_ebm_log_density(e, test, 1, NULL, b, &err), err);
+    assert_ok(wm_ebm_log_density(whole, test, 1, NULL, a, NULL, &err), err);
+    assert_ok(wm_ebm_log_density(e, test, 1, NULL, b, NULL, &err), err);
     assert_memory_equal(a, b, sizeof a);
     wm_ebm_free(e);
     wm_ebm_free(whole);
@@ -368,7 +368,7 @@ static void averaging_can_be_switched_off(void **state)
         o.train[WM_STAGE_HEADS].iterations = 0;
         o.train[WM_STAGE_BRIDGES] = (wm_adam_opts)WM_ADAM(20, 200, 1e-2, average[i]);
         assert_ok(wm_ebm_fit(&e, data, NULL, &o, &err), err);
-        assert_ok(wm_ebm_log_density(e, test, 1, NULL, log_phi[i], &err), err);
+        assert_ok(wm_ebm_log_density(e, test, 1, NULL, log_phi[i], NULL, &err), err);
         wm_ebm_free(e);
     }
     assert_memory_equal(b, c, sizeof b);
@@ -519,7 +519,7 @@ static void a_yes_or_no_has_shares(void **state)
     walk.chains = 50;
     walk.steps = 100;
     assert_ok(wm_ebm_ais(&ais, NULL, e, &walk, &err), err);
-    assert_ok(wm_ebm_log_density(e, test, 1, log_q, log_phi, &err), err);
+    assert_ok(wm_ebm_log_density(e, test, 1, log_q, log_phi, NULL, &err), err);
     for (int64_t i = 0; i < TEST; i++) {
         const double d = log_phi[i] - ais.log_z - answers_log_density(wm_data_rows(test) + 3 * i);
 

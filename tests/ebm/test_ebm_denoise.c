@@ -78,7 +78,7 @@ static void a_mixture_is_found_over_every_noise(void **state)
         wm_error err;
 
         assert_ok(wm_ebm_fit(&e, data, NULL, &o, &err), err);
-        assert_ok(wm_ebm_log_density(e, test, 1, NULL, log_phi, &err), err);
+        assert_ok(wm_ebm_log_density(e, test, 1, NULL, log_phi, NULL, &err), err);
         for (int i = 0; i < TEST; i++) {
             truth += mixture_log_density(wm_data_rows(test) + i * DIM) / TEST;
             direct += log_phi[i] / TEST;
@@ -119,8 +119,8 @@ static void files_keep_the_bits(void **state)
     assert_ok(wm_ebm_fit(&e, data, NULL, &o, &err), err);
     assert_ok(wm_ebm_save(e, path, &err), err);
     assert_ok(wm_ebm_load(&back, path, &err), err);
-    assert_ok(wm_ebm_log_density(e, test, 1, NULL, a, &err), err);
-    assert_ok(wm_ebm_log_density(back, test, 1, NULL, b, &err), err);
+    assert_ok(wm_ebm_log_density(e, test, 1, NULL, a, NULL, &err), err);
+    assert_ok(wm_ebm_log_density(back, test, 1, NULL, b, NULL, &err), err);
     assert_memory_equal(a, b, sizeof a);
     wm_ebm_walk_init(&walk);
     walk.control.threads = 1;

@@ -93,7 +93,7 @@ static void finds_the_information_of_letters(void **state)
         assert_int_equal(info.bridges, m ? 1 : CELLS); /* not set: one for each block */
         assert_int_equal(info.blocks, CELLS);
         assert_true(info.finished);
-        assert_ok(wm_embed_mi(e, &test.rows, &mi, part, &err), err);
+        assert_ok(wm_embed_mi(e, &test.rows, &mi, part, NULL, &err), err);
         assert_near(mi.value, CELLS * cell, 0.128);
         assert_near(mi.se, 0.994 * sqrt(CELLS / (double)N), 0.15 * mi.se);
         assert_true(mi.lo < mi.value && mi.value < mi.hi);
@@ -121,8 +121,9 @@ static void calibrated_scores_tell_the_information(void **state)
 
         o.adam.iterations = early ? 20 : 300;
         e = fit(&o);
-        assert_ok(wm_embed_mi(e, &test.rows, &plain, NULL, &err), err);
-        assert_ok(wm_embed_mi_calibrated(e, &valid.rows, 4, &test.rows, NULL, &mi, &err), err);
+        assert_ok(wm_embed_mi(e, &test.rows, &plain, NULL, NULL, &err), err);
+        assert_ok(wm_embed_mi_calibrated(e, &valid.rows, 4, &test.rows, NULL, &mi, NULL, &err),
+                  err);
         assert_true(mi.se < 0.06 && mi.lo < mi.value && mi.value < mi.hi);
         if (early) { /* never more than there is, and more than the scores say */
             assert_true(plain.value < 0.4 * CELLS * cell);
@@ -131,10 +132,11 @@ static void calibrated_scores_tell_the_information(void **state)
             assert_near(mi.value, CELLS * cell, 5 * mi.se);
         }
         few.n = 1;
-        assert_int_equal(wm_embed_mi_calibrated(e, &few, 1, &test.rows, NULL, &mi, &err),
+        assert_int_equal(wm_embed_mi_calibrated(e, &few, 1, &test.rows, NULL, &mi, NULL, &err),
                          WM_EINVAL);
-        assert_int_equal(wm_embed_mi_calibrated(e, &valid.rows, N, &test.rows, NULL, &mi, &err),
-                         WM_EINVAL);
+        assert_int_equal(
+            wm_embed_mi_calibrated(e, &valid.rows, N, &test.rows, NULL, &mi, NULL, &err),
+            WM_EINVAL);
         wm_embed_free(e);
     }
 }
@@ -150,9 +152,9 @@ static void letters_can_be_read_off_the_representation(void **state)
     wm_error err;
 
     (void)state;
-    assert_ok(wm_embed_rows(e, N, train.u, g, &err), err);
+    assert_ok(wm_embed_rows(e, N, train.u, g, NULL, &err), err);
     assert_ok(wm_probe_fit(&p, N, 16, g, CELLS, train.labels, NULL, NULL, &err), err);
-    assert_ok(wm_embed_rows(e, N, test.u, g, &err), err);
+    assert_ok(wm_embed_rows(e, N, test.u, g, NULL, &err), err);
     assert_ok(wm_probe_score(p, N, g, test.labels, accuracy, &mean, NULL, &err), err);
     assert_true(mean.value > 0.99); /* u has 16 values, all of them seen */
     wm_probe_free(p);
@@ -180,23 +182,23 @@ static void a_file_gives_the_same_bits(void **state)
     assert_ok(wm_embed_save(e, path, &err), err);
     assert_ok(wm_embed_load(&f, path, &err), err);
     some.n = SOME;
-    assert_ok(wm_embed_rows(e, SOME, test.u, g, &err), err);
-    assert_ok(wm_embed_rows(f, SOME, test.u, h, &err), err);
+    assert_ok(wm_embed_rows(e, SOME, test.u, g, NULL, &err), err);
+    assert_ok(wm_embed_rows(f, SOME, test.u, h, NULL, &err), err);
     assert_memory_equal(g, h, sizeof g);
-    assert_ok(wm_embed_rows(f, 1, test.u + 100 * DIM, h, &err), err);
+    assert_ok(wm_embed_rows(f, 1, test.u + 100 * DIM, h, NULL, &err), err);
     for (int j = 0; j < 16; j++)
         assert_near((double)h[j], (double)g[100 * 16 + j], 1e-6);
-    assert_ok(wm_embed_log_ratio(e, &some, r, &err), err);
-    assert_ok(wm_embed_log_ratio(f, &some, s, &err), err);
+    assert_ok(wm_embed_log_ratio(e, &some, r, NULL, &err), err);
+    assert_ok(wm_embed_log_ratio(f, &some, s, NULL, &err), err);
     assert_memory_equal(r, s, sizeof r);
-    assert_ok(wm_embed_mi(e, &some, &mi, NULL, &err), err);
+    assert_ok(wm_embed_mi(e, &some, &mi, NULL, NULL, &err), err);
     for (int i = 0; i < CELLS * SOME; i++)
         mean += r[i] / SOME;
     assert_near(mi.value, mean, 1e-9);
-    assert_ok(wm_embed_mi(f, &some, &again, NULL, &err), err);
+    assert_ok(wm_embed_mi(f, &some, &again, NULL, NULL, &err), err);
     assert_memory_equal(&mi, &again, sizeof mi);
-    assert_ok(wm_embed_mi_calibrated(e, &some, 8, &some, NULL, &mi, &err), err);
-    assert_ok(wm_embed_mi_calibrated(f, &some, 8, &some, NULL, &again, &err), err);
+    assert_ok(wm_embed_mi_calibrated(e, &some, 8, &some, NULL, &mi, NULL, &err), err);
+    assert_ok(wm_embed_mi_calibrated(f, &some, 8, &some, NULL, &again, NULL, &err), err);
     assert_memory_equal(&mi, &again, sizeof mi);
     wm_embed_get_info(e, &a);
     wm_embed_get_info(f, &b);
@@ -261,10 +263,10 @@ static void infonce_is_a_bound(void **state)
     e = fit(&o);
     wm_embed_get_info(e, &info);
     assert_int_equal(info.batch_pairs, 32);
-    assert_ok(wm_embed_mi(e, &test.rows, &mi, NULL, &err), err);
+    assert_ok(wm_embed_mi(e, &test.rows, &mi, NULL, NULL, &err), err);
     assert_true(mi.value > 1 && mi.value < 1.333 + 0.128);
     few.n = 31;
-    assert_int_equal(wm_embed_mi(e, &few, &mi, NULL, &err), WM_EINVAL);
+    assert_int_equal(wm_embed_mi(e, &few, &mi, NULL, NULL, &err), WM_EINVAL);
     assert_non_null(strstr(err.text, "groups of 32"));
     wm_embed_free(e);
     o.bridges = 2;
@@ -331,10 +333,10 @@ static void finds_the_information_of_glyphs(void **state)
     assert_int_equal(h.bridges, 2);
     assert_near(wm_grid_pairs_mi(pairs), log(4), 1e-12);
     assert_ok(wm_grid_pairs_draw(pairs, WM_SPLIT_TEST, 0, ROWS, u, v, NULL, &err), err);
-    assert_ok(wm_embed_mi(e, &rows, &mi, NULL, &err), err);
+    assert_ok(wm_embed_mi(e, &rows, &mi, NULL, NULL, &err), err);
     assert_near(mi.value, log(4), 0.15);
     assert_near(h.mi, log(4), 0.2);
-    assert_ok(wm_embed_rows(e, ROWS, u, g, &err), err);
+    assert_ok(wm_embed_rows(e, ROWS, u, g, NULL, &err), err);
     wm_embed_free(e);
     wm_grid_pairs_free(pairs);
     wm_alphabets_free(alphabets);
@@ -375,7 +377,7 @@ static void bad_input_is_named(void **state)
     o.adam.iterations = 1;
     e = fit(&o);
     rows = (wm_pair_rows){.n = 1, .dim_u = 3, .dim_v = DIM, .u = bad, .v = bad};
-    assert_int_equal(wm_embed_log_ratio(e, &rows, r, &err), WM_ESHAPE);
+    assert_int_equal(wm_embed_log_ratio(e, &rows, r, NULL, &err), WM_ESHAPE);
     wm_embed_free(e);
     f = fopen(path, "w");
     fputs("not a model", f);
@@ -405,8 +407,8 @@ static void sides_may_differ(void **state)
     assert_int_equal(info.features, 12);
     assert_ok(wm_embed_save(e, path, &err), err);
     assert_ok(wm_embed_load(&f, path, &err), err);
-    assert_ok(wm_embed_rows(e, 1, test.u, a, &err), err);
-    assert_ok(wm_embed_rows(f, 1, test.u, b, &err), err);
+    assert_ok(wm_embed_rows(e, 1, test.u, a, NULL, &err), err);
+    assert_ok(wm_embed_rows(f, 1, test.u, b, NULL, &err), err);
     assert_memory_equal(a, b, sizeof a);
     wm_embed_free(e);
     wm_embed_free(f);

@@ -211,7 +211,7 @@ static void ask_ebm(void)
     wm_ebm_get_info(e, &info);
     if (info.columns <= MOST_DIM) {
         x = few_rows(info.columns);
-        if (!wm_ebm_log_density(e, x, 1, log_q, log_phi, &err))
+        if (!wm_ebm_log_density(e, x, 1, log_q, log_phi, NULL, &err))
             for (int i = 0; i < 3; i++)
                 must(!isnan(log_q[i]) && !isnan(log_phi[i]), "NaN for a density", &err);
         wm_data_free(x);
@@ -253,8 +253,8 @@ static void ask_embed(void)
 
         for (int i = 0; i < MOST_DIM; i++)
             u[i] = v[i] = (float)(i % 3);
-        if (g && log_r && !wm_embed_rows(e, 1, u, g, &err))
-            st = wm_embed_log_ratio(e, &pair, log_r, &err);
+        if (g && log_r && !wm_embed_rows(e, 1, u, g, NULL, &err))
+            st = wm_embed_log_ratio(e, &pair, log_r, NULL, &err);
         must(!st || *err.text, "a failure without words", &err);
         free(log_r);
         free(g);
