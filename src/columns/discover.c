@@ -85,6 +85,26 @@ static bool is_split(const tally *t, int64_t distinct)
     return true;
 }
 
+/* Whether all values of one table lie beyond those of the other, of all rows: numbers that count
+ * rows or days on and on, of which p has the first and q the last. */
+static bool is_beyond(int64_t raw, int64_t j, const int64_t n[2], const double *const x[2])
+{
+    double lo[2] = {INFINITY, INFINITY}, hi[2] = {-INFINITY, -INFINITY};
+
+    for (int side = 0; side < 2; side++)
+        for (int64_t i = 0; i < n[side]; i++) {
+            lo[side] = fmin(lo[side], x[side][i * raw + j]);
+            hi[side] = fmax(hi[side], x[side][i * raw + j]);
+        }
+    return hi[0] < lo[1] || hi[1] < lo[0];
+}
+
+/* A number that takes the same few values again and again. */
+static bool repeats(int64_t distinct, int64_t rows)
+{
+    return distinct <= WMI_FEW || (distinct <= MOST && distinct * EACH <= rows);
+}
+
 /* Whether one of the tables has a single value, which the other never has: zeros where that has
  * wages. */
 static bool is_apart(const tally *t, int64_t distinct)
@@ -119,7 +139,7 @@ static int64_t look_at_number(wmi_found_columns *f, int64_t j, tally *t, int64_t
     const double least = fmax(fmax(SPIKE * (double)rows, LEAST_ROWS), usual);
     int64_t taken = 0, spikes = 0, inner;
 
-    if (distinct <= WMI_FEW || (distinct <= MOST && distinct * EACH <= rows))
+    if (repeats(distinct, rows))
         f->kind[j] = WM_KIND_INTEGER;
     qsort(t, (size_t)distinct, sizeof *t, by_count);
     while (spikes < distinct && spikes < SPIKES && (double)t[spikes].count >= least)
@@ -189,7 +209,9 @@ wm_status wmi_discover(wmi_found_columns *f, int64_t raw, const int64_t n[2],
             f->aside[j] = WMI_ASIDE_CONSTANT;
         else if (x[1] && is_split(t, distinct) &&
                  (f->kind[j] == WM_KIND_CATEGORICAL || distinct <= WMI_FEW ||
-                  is_apart(t, distinct)))
+                  is_apart(t, distinct) ||
+                  ((f->kind[j] == WM_KIND_INTEGER || repeats(distinct, rows)) &&
+                   is_beyond(raw, j, n, x))))
             f->aside[j] = WMI_ASIDE_SPLIT;
         else if (f->kind[j] != WM_KIND_CATEGORICAL)
             count = look_at_number(f, j, t, distinct, rows, value);

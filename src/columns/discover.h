@@ -19,8 +19,8 @@ typedef enum wmi_aside {
     WMI_ASIDE_NOT,
     WMI_ASIDE_CONSTANT, /* one value in all rows */
     WMI_ASIDE_RARE,     /* a category of which no level but one has more than a few rows */
-    WMI_ASIDE_SPLIT,    /* levels, a few values, or the only value of one table, of which none is in
-                           both: what they were split by */
+    WMI_ASIDE_SPLIT, /* levels, a few values, the only value of one table, or whole numbers of which
+                        one table has the low ones, the other the high: what they were split by */
 } wmi_aside;
 
 typedef struct wmi_found_columns {

@@ -117,9 +117,39 @@ static void values_that_one_table_always_has_are_left_aside(void **state)
     wmi_found_free(&f);
 }
 
+/* Dates of January in p and of February in q, in whole days; numbers of rows that go on in q; and
+ * days of which one is in both. */
+static void whole_numbers_that_go_on_are_what_tables_were_split_by(void **state)
+{
+    static double a[N * 4], b[N * 4];
+    static const wm_kind kind[4] = {[1] = WM_KIND_INTEGER, [2] = WM_KIND_INTEGER};
+    const int64_t n[2] = {N, N};
+    const double *const x[2] = {a, b};
+    wmi_found_columns f;
+    wm_error err;
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        for (int t = 0; t < 2; t++) {
+            double *row = (t ? b : a) + (ptrdiff_t)i * 4;
+
+            row[0] = i % 31 + 31 * t;
+            row[1] = i + N * t;
+            row[2] = i % 31 + 30 * t;
+            row[3] = 0.618033988749895 * (i + 1) + N * t; /* a number may lie far away */
+        }
+    assert_ok(wmi_discover(&f, 4, n, x, kind, &err), err);
+    assert_int_equal(f.aside[0], WMI_ASIDE_SPLIT);
+    assert_int_equal(f.aside[1], WMI_ASIDE_SPLIT);
+    assert_int_equal(f.aside[2], WMI_ASIDE_NOT);
+    assert_int_equal(f.aside[3], WMI_ASIDE_NOT);
+    wmi_found_free(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_numbers_that_go_on_are_what_tables_were_split_by),
         cmocka_unit_test(kinds_follow_the_values),
         cmocka_unit_test(values_that_many_rows_share_are_indicated),
         cmocka_unit_test(a_category_without_a_common_level_is_left_aside),

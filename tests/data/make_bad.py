@@ -257,6 +257,10 @@ def make_gzip():
 
 def make_foreign():
     bad("foreign/x.h5", b"\x89HDF\r\n\x1a\n" + bytes(64), "is an HDF5 file (or .mat 7.3): save the array as .npy")
+    bad("foreign/records.json", b'[{"x": 1.5, "y": 2}, {"x": 2.5, "y": 3}]\n', "is JSON: pandas.read_json(FILE).to_csv(")
+    bad("foreign/pretty.json", b'[\n  {"x": 1.5},\n  {"x": 2.5}\n]\n', "is JSON: pandas.read_json(FILE)")
+    bad("foreign/lines.json", b'{"x": 1.5}\n{"x": 2.5}\n', "with lines=True where each line is a record")
+    bad("foreign/page.csv", b"<!DOCTYPE html>\n<html>\n<p>Not found</p>\n", "is a web page, not a table")
     bad("foreign/x.parquet", b"PAR1\x15\x04\x15\x00" + bytes(64), "is a Parquet file: pandas.read_parquet(FILE).to_csv(")
     bad("foreign/x.arrow", b"ARROW1\0\0" + bytes(64), "is an Arrow file")
     bad("foreign/x.feather", b"FEA1" + bytes(64), "is a Feather file")

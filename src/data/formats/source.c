@@ -19,6 +19,10 @@ static const wmi_format *const formats[] = {
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
+#define JSON                                                                                       \
+    "JSON: pandas.read_json(FILE).to_csv(\"table.csv\", index=False) makes a CSV of it, with "     \
+    "lines=True where each line is a record"
+
 /* Beginnings of files that are not ours. text: a CSV may begin so too (a column PAR1), so it only
  * counts when the rest is no text. */
 static const struct {
@@ -37,6 +41,14 @@ static const struct {
     {"FEA1", 4, true,
      "a Feather file: pandas.read_feather(FILE).to_csv(\"table.csv\", index=False) makes a CSV of "
      "it"},
+    {"[{", 2, false, JSON},
+    {"[[", 2, false, JSON},
+    {"[\n", 2, false, JSON},
+    {"{\"", 2, false, JSON},
+    {"{\n", 2, false, JSON},
+    {"<!DOCTYPE", 9, false, "a web page, not a table: was the link to the file itself?"},
+    {"<html", 5, false, "a web page, not a table: was the link to the file itself?"},
+    {"<?xml", 5, false, "XML: save the table as CSV"},
     {"MATLAB 5.0", 10, true, "a MATLAB file: save the array as .npy or CSV"},
     {"\x80\x02", 2, false, "a Python pickle, which is not read: save the array with numpy.save"},
     {"\x80\x03", 2, false, "a Python pickle, which is not read: save the array with numpy.save"},
