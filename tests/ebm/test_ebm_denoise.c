@@ -142,7 +142,7 @@ static double largest_ratio(const wm_ebm *e, const wm_data *test)
     double most = -INFINITY;
     wm_error err;
 
-    assert_ok(wm_ebm_log_density(e, test, 1, log_q, log_phi, &err), err);
+    assert_ok(wm_ebm_log_density(e, test, 1, log_q, log_phi, NULL, &err), err);
     for (int i = 0; i < TEST; i++)
         most = fmax(most, log_phi[i] - log_q[i]);
     return most;
@@ -164,9 +164,9 @@ static void networks_add_no_more_than_at_waymarks(void **state)
     o.train[WM_STAGE_BRIDGES].iterations = 200;
     assert_ok(wm_ebm_fit(&e, data, NULL, &o, &err), err);
     assert_non_null(e->net.cap);
-    assert_ok(wm_ebm_log_density(e, test, 1, NULL, with, &err), err);
+    assert_ok(wm_ebm_log_density(e, test, 1, NULL, with, NULL, &err), err);
     e->net.cap = NULL;
-    assert_ok(wm_ebm_log_density(e, test, 1, NULL, without, &err), err);
+    assert_ok(wm_ebm_log_density(e, test, 1, NULL, without, NULL, &err), err);
     for (int i = 0; i < TEST; i++) /* up to the rounding of floats */
         touched += fabs(with[i] - without[i]) > 1e-4;
     assert_true(touched <= TEST / 50);
