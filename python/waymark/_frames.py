@@ -62,19 +62,29 @@ def settle_texts(sides: list[list[Column]], what: tuple[str, ...], watch: Any) -
         paths = tuple(os.path.join(folder, f"{i}.csv") for i in range(len(sides)))
         for path, side in zip(paths, sides):
             write_texts(path, [side[j] for j in places], names)
+        labels, tables = [sides[0][j].name or str(j) for j in places], dict(zip(paths, what))
+
+        def say(event: str, *values: Any) -> None:
+            if watch:
+                watch(event, *(named(v, labels, tables) if event == "log" else v for v in values))
+
         try:
-            parts, text = core.read(
-                paths, {"missing": "keep", "header": True, "columns": ",".join(names)}, watch)
+            parts, text = core.read(paths, {"missing": "keep", "header": True}, say)
         except (ValueError, OSError) as e:
-            raise ValueError(named(str(e), [sides[0][j].name or str(j) for j in places], dict(zip(paths, what)))) from None
-    found = json.loads(text)["columns"]
+            raise ValueError(named(str(e), labels, tables)) from None
+    found = {e["name"]: e for e in json.loads(text)["columns"]}
+    kept = [at for at, name in enumerate(names) if name in found]
     for side, part in zip(sides, parts):
         rows = table_of(part)
-        for at, j in enumerate(places):
-            entry = {k: v for k, v in found[at].items() if k not in ("name", "number")}
-            c = Column(side[j].name, entry["kind"], np.array(rows[:, at]), entry.get("levels"))
+        for column, at in enumerate(kept):
+            j = places[at]
+            entry = {k: v for k, v in found[names[at]].items() if k not in ("name", "number")}
+            c = Column(side[j].name, entry["kind"], np.array(rows[:, column]), entry.get("levels"))
             c.entry = entry
             side[j] = c
+        for at in reversed(range(len(places))):  # names and free text, which the reader left out with a word
+            if at not in kept:
+                del side[places[at]]
 
 
 def named(message: str, columns: list[str], tables: dict[str, str]) -> str:
@@ -84,7 +94,8 @@ def named(message: str, columns: list[str], tables: dict[str, str]) -> str:
         found = re.fullmatch(re.escape(path) + r":(\d+): column (\d+) \('.*?'\): (.*)", message, re.S)
         if found:
             message = f"{what}: row {int(found[1]) - 2}, column '{columns[int(found[2]) - 1]}': {found[3]}"
-        message = message.replace(path, what)
+        message = message.replace(path, what).replace(os.path.basename(path), what)
+    message = re.sub(r"column (\d+) \('c\d+'\)", lambda m: f"column '{columns[int(m[1]) - 1]}'", message)
     return message.replace("(see the setting 'categorical')", "(astype('category'))")
 
 

@@ -289,5 +289,21 @@ class Arrow(unittest.TestCase):
         self.assertEqual(schema[0]["name"], "x")
 
 
+class Names(unittest.TestCase):
+    def test_a_column_of_names_is_left_out_as_of_a_file(self):
+        n = 600
+        p, q = ({**columns(n, seed), "name": [f"{side}{i}" for i in range(n)]} for seed, side in ((1, "a"), (2, "b")))
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            tables, schema = take_tables((Frame(p), Frame(q)), ("p", "q"), watch=waymark._progress.Watch(False))
+        self.assertNotIn("name", [c["name"] for c in schema])
+        self.assertEqual([t.shape for t in tables], [(n, len(p) - 1)] * 2)
+        texts = [str(w.message) for w in said]
+        self.assertTrue(any("q: column 'name' has more than 1000 different texts" in t for t in texts), texts)
+        self.assertFalse([t for t in texts if ".csv" in t or "'c" in t], texts)
+        with self.assertRaisesRegex(ValueError, "no column"):
+            take_tables((Frame(name=p["name"]), Frame(name=q["name"])), ("p", "q"))
+
+
 if __name__ == "__main__":
     unittest.main()
