@@ -26,10 +26,13 @@ static const opt_row rows[] = {
     {0},
 };
 
-/* For experiments that train. */
-static const opt_row training_rows[] = {
+static const opt_row gaussian_rows[] = {
     PRESET_ROW("laptop: minutes on two cores"),
     CHECKPOINT_ROW(checkpoint),
+    TEXT(only, "only", "ROWS",
+         "tre-adam, tre-convex, single-adam; 40, 80, ... columns; tre-adam-quadratic-320, ...; a "
+         "list with commas",
+         .unset = "all"),
     {0},
 };
 
@@ -134,7 +137,7 @@ const cli_command cmd_reproduce_gaussian = {
                 "waymark reproduce gaussian -o gaussian\n"
                 "waymark reproduce gaussian -o gaussian --resume",
     .common = CLI_SEED | CLI_RUN | CLI_TIME | CLI_STRICT,
-    CLI_OPTIONS(training_rows, reproduce_opts, defaults),
+    CLI_OPTIONS(gaussian_rows, reproduce_opts, defaults),
     .run = run,
 };
 

@@ -1,13 +1,11 @@
-/* job.c - one fit: samples of p with a known mutual information, q = N(0, I), log r on fresh rows.
+/* job.c - one row: samples of p with a known mutual information, q = N(0, I), and the fit to them.
  */
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "gaussian.h"
 #include "waymark/data.h"
 #include "waymark/generators.h"
-
-enum { FRESH = 20000 }; /* rows of p that the estimate is the mean over */
 
 const char *const gaussian_method_names[] = {"single-adam", "tre-adam", "tre-convex"};
 
@@ -39,7 +37,8 @@ static int watch_eval(void *ctx, const wm_evaluation *p)
     return 0;
 }
 
-static wm_ratio_opts fit_opts(const gaussian_job *job, const reproduce_settings *s, watch *w)
+static wm_ratio_opts fit_opts(const gaussian_job *job, const reproduce_settings *s, double lr,
+                              watch *w)
 {
     wm_ratio_opts o;
 
@@ -53,7 +52,12 @@ static wm_ratio_opts fit_opts(const gaussian_job *job, const reproduce_settings 
     o.scaling = WM_SCALING_NONE; /* unit variances already */
     o.normal_q = true;
     o.adam = job->adam;
-    o.adam.eval_every = o.adam.iterations / 40 > 0 ? o.adam.iterations / 40 : 1;
+    o.adam.lr = lr;
+    /* Where rates compete, the last average of each is judged: the best moment of a bridge, picked
+     * by chance among forty, is one more thing that held-out rows have chosen. */
+    o.adam.eval_every = job->rates[0] > 0         ? o.adam.iterations
+                        : o.adam.iterations >= 40 ? o.adam.iterations / 40
+                                                  : 1;
     o.adam.lr_constants = job->papers ? 10 : fmax(10, 3e-3 / o.adam.lr); /* some travel 15 nats */
     o.stop_saturated = false; /* the single ratio is meant to fail, in full */
     o.calibrate = job->method == GAUSSIAN_TRE && !job->papers;
@@ -63,54 +67,95 @@ static wm_ratio_opts fit_opts(const gaussian_job *job, const reproduce_settings 
     return o;
 }
 
-static wm_status evaluate(gaussian_outcome *out, const wm_ratio *r, const gaussian_job *job,
-                          uint64_t seed, wm_error *err)
-{
-    wm_data *fresh = NULL;
-    double *log_r = malloc(FRESH * sizeof *log_r), var = 0;
-    wm_status st = WM_ENOMEM;
+/* A job with its data and files. */
+typedef struct task {
+    const gaussian_job *job;
+    const char *name;
+    const reproduce_settings *settings;
+    wm_data *p;
+    watch watch;
+    double seconds; /* of fitting, so far */
+} task;
 
-    if (!log_r ||
-        (st = wm_data_gaussian_pairs(&fresh, FRESH, job->dim,
-                                     wm_gaussian_pairs_rho(job->dim, job->mi), seed,
-                                     "gaussian/fresh", err)) ||
-        (st = wm_ratio_log(r, fresh, log_r, err)))
-        goto done;
-    out->mi = 0;
-    for (int i = 0; i < FRESH; i++)
-        out->mi += log_r[i] / FRESH;
-    for (int i = 0; i < FRESH; i++)
-        var += (log_r[i] - out->mi) * (log_r[i] - out->mi) / (FRESH - 1);
-    out->mi_se = sqrt(var / FRESH);
-    for (int64_t k = 0; k < job->bridges && k < 16; k++)
-        wm_ratio_get_bridge(r, k, &out->bridge[k]);
-done:
-    wm_data_free(fresh);
-    free(log_r);
-    return st;
+/* part: its name among the fits of the job. */
+static wm_status fit_at(wm_ratio **out, task *t, double lr, const char *part, wm_error *err)
+{
+    const gaussian_job *job = t->job;
+    wm_ratio_opts o = fit_opts(job, t->settings, lr, &t->watch);
+    const char *state;
+    char suffix[64];
+    wm_ratio_info info;
+    wm_status st;
+
+    *out = NULL;
+    snprintf(suffix, sizeof suffix, "%s-state.safetensors", part);
+    if ((st = reproduce_path(&state, t->name, suffix, t->settings, err)))
+        return st;
+    o.control.checkpoint = job->method == GAUSSIAN_CONVEX ? NULL : state;
+    if ((st = wm_ratio_fit(out, t->p, NULL, &o, err)))
+        return st;
+    wm_ratio_get_info(*out, &info);
+    t->seconds += info.seconds;
+    if (t->settings->control.stop && *t->settings->control.stop) {
+        wm_ratio_free(*out);
+        *out = NULL;
+        return WM_FAIL(err, WM_EINTERRUPTED, "stopped during %s%s%s", t->name, part,
+                       t->settings->folder ? ": --resume goes on from here" : "");
+    }
+    return WM_OK;
+}
+
+/* The fit; of several rates that with the lowest held-out loss. */
+static wm_status fit(wm_ratio **out, gaussian_outcome *o, task *t, wm_error *err)
+{
+    const gaussian_job *job = t->job;
+    double best = INFINITY;
+
+    *out = NULL;
+    for (int i = 0; i < GAUSSIAN_RATES && (i == 0 || job->rates[i] > 0); i++) {
+        const bool choose = job->rates[0] > 0;
+        const double lr = choose ? job->rates[i] : job->adam.lr;
+        wm_ratio_info info;
+        wm_ratio *r;
+        char part[32] = "";
+        wm_status st;
+
+        if (choose)
+            snprintf(part, sizeof part, "-rate-%g", lr);
+        if ((st = fit_at(&r, t, lr, part, err)))
+            return st;
+        wm_ratio_get_info(r, &info);
+        if (*out && !(info.held_out_loss < best)) {
+            wm_ratio_free(r);
+            continue;
+        }
+        wm_ratio_free(*out);
+        *out = r;
+        best = info.held_out_loss;
+        o->lr = lr;
+        o->steps = info.steps;
+    }
+    return WM_OK;
 }
 
 wm_status gaussian_run(gaussian_outcome *out, const gaussian_job *job, const char *name,
                        const reproduce_settings *settings, wm_error *err)
 {
-    watch w = {job->mi, NAN};
-    wm_ratio_opts o = fit_opts(job, settings, &w);
-    const char *model, *state;
+    const uint64_t seed = settings->control.seed;
+    task t = {.job = job, .name = name, .settings = settings, .watch = {job->mi, NAN}};
+    const char *model;
     wm_error local = {0};
-    wm_data *p = NULL;
     wm_ratio *r = NULL;
-    wm_ratio_info info;
     wm_status st;
 
     *out = (gaussian_outcome){.mi = NAN, .mi_se = NAN, .to_3_percent = NAN};
     err = err ? err : &local;
     if ((st = reproduce_path(&model, name, ".safetensors", settings, err)) ||
-        (st = reproduce_path(&state, name, "-state.safetensors", settings, err)) ||
-        (st = wm_data_gaussian_pairs(&p, job->n, job->dim, wm_gaussian_pairs_rho(job->dim, job->mi),
-                                     settings->control.seed, "gaussian/train", err)))
+        (st = wm_data_gaussian_pairs(&t.p, job->n, job->dim,
+                                     wm_gaussian_pairs_rho(job->dim, job->mi), seed,
+                                     "gaussian/train", err)))
         goto done;
-    o.control.checkpoint = job->method == GAUSSIAN_CONVEX ? NULL : state;
-    st = wm_ratio_fit(&r, p, NULL, &o, err);
+    st = fit(&r, out, &t, err);
     if (st == WM_EDIVERGED) { /* what the single NWJ ratio does in high dimension: a result */
         out->diverged = true;
         st = WM_OK;
@@ -118,19 +163,13 @@ wm_status gaussian_run(gaussian_outcome *out, const gaussian_job *job, const cha
     }
     if (st)
         goto done;
-    wm_ratio_get_info(r, &info);
-    if (settings->control.stop && *settings->control.stop) {
-        st = WM_FAIL(err, WM_EINTERRUPTED, "stopped during %s%s", name,
-                     settings->folder ? ": --resume goes on from here" : "");
-        goto done;
-    }
-    out->seconds = info.seconds;
-    out->steps = info.steps;
-    out->to_3_percent = job->method == GAUSSIAN_CONVEX ? info.seconds : w.since;
-    if (!(st = evaluate(out, r, job, settings->control.seed, err)) && model)
+    out->seconds = t.seconds;
+    if (job->rates[0] == 0)
+        out->to_3_percent = job->method == GAUSSIAN_CONVEX ? t.seconds : t.watch.since;
+    if (!(st = gaussian_evaluate(out, r, job, seed, err)) && model)
         st = wm_ratio_save(r, model, err);
 done:
     wm_ratio_free(r);
-    wm_data_free(p);
+    wm_data_free(t.p);
     return st;
 }

@@ -77,11 +77,30 @@ static void smoke_agrees_with_the_closed_form(void **state)
     json_decref(json);
 }
 
+static void only_picks_rows(void **state)
+{
+    reproduce_settings settings = {
+        .preset = "smoke", .control = {.seed = 1}, .only = "tre-convex-quadratic-10"};
+    reproduce_result result = {0};
+    wm_error err = {0};
+
+    (void)state;
+    assert_ok(wm_summary_new(&result.summary, &err), err);
+    assert_ok(reproduce_gaussian(&result, &settings, &err), err);
+    reproduce_result_clear(&result);
+    settings.only = "320";
+    assert_int_equal(reproduce_gaussian(&result, &settings, &err), WM_EINVAL);
+    assert_non_null(strstr(err.text, "320"));
+    reproduce_result_clear(&result);
+    wm_summary_free(result.summary);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_form_of_the_bridges),
         cmocka_unit_test(smoke_agrees_with_the_closed_form),
+        cmocka_unit_test(only_picks_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
