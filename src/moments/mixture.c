@@ -418,7 +418,7 @@ wm_status wmi_mixture_choose(int64_t *k, double *gain, int64_t n, int64_t d, con
     const int64_t used = n < CHOICE_ROWS ? n : CHOICE_ROWS, held = used / 4;
     const int64_t rows[] = {used - held, held};
     const double *const part[] = {x + held * d, x};
-    double *best = NULL, *next = NULL;
+    double *best = NULL, *next = NULL, last = 0;
     int failed = 0;
     wm_status st;
 
@@ -444,11 +444,14 @@ wm_status wmi_mixture_choose(int64_t *k, double *gain, int64_t n, int64_t d, con
             *k = tries[t];
             *gain = 0;
             failed = 0;
+            last = won;
         } else {
             *gain = fmax(*gain, won);
             failed++;
         }
     }
+    if (failed == 0) /* more might have been wanted, and win as much again, were they tried */
+        *gain = last;
 done:
     wmi_free(next);
     wmi_free(best);

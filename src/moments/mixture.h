@@ -31,7 +31,9 @@ void wmi_mixture_place(wmi_mixture *m, int64_t k, int64_t d, double *at);
 WM_MUST_CHECK wm_status wmi_mixture_fit(wmi_mixture *m, int64_t n, const double *x, bool on,
                                         uint64_t seed, wmi_stop stop, wm_error *err);
 /* How many components describe rows that were held out best: more only where they are clearly
- * better. gain: nats a row that still more, which are not clearly better, seem to win. */
+ * better. gain: nats a row that still more, which are not clearly better, seem to
+ * win; where the most that are tried, or that there are rows for, were clearly better, what these
+ * won last. */
 WM_MUST_CHECK wm_status wmi_mixture_choose(int64_t *k, double *gain, int64_t n, int64_t d,
                                            const double *x, uint64_t seed, wmi_stop stop,
                                            wm_error *err);

@@ -85,6 +85,27 @@ static void components_are_counted(void **state)
     assert_true(k > 3);
 }
 
+/* A grid of 25 clusters wants more components than are tried: what the last ones won, the next
+ * might win again. */
+static void too_many_clusters_are_told(void **state)
+{
+    static double x[N * D];
+    const wmi_rng rng = wmi_rng_make(6, "grid");
+    double gain;
+    wm_error err;
+    int64_t k;
+
+    (void)state;
+    wmi_rng_normal_f64(&rng, 0, (int64_t)N * D, x);
+    for (int i = 0; i < N; i++) {
+        x[D * i] = 0.1 * x[D * i] + i % 5;
+        x[D * i + 1] = 0.1 * x[D * i + 1] + i / 5 % 5;
+    }
+    assert_ok(wmi_mixture_choose(&k, &gain, N, D, x, 1, NULL, &err), err);
+    assert_int_equal(k, WMI_MIXTURE_MOST);
+    assert_true(gain > 0.1);
+}
+
 /* In one column: p = N(-1, 1) and N(2, 0.5^2) with weights 0.3, 0.7, and q = N(4, 2^2). */
 static void a_waymark_is_the_sum_of_both(void **state)
 {
@@ -149,6 +170,7 @@ int main(void)
         cmocka_unit_test(clusters_are_found),
         cmocka_unit_test(one_component_has_the_moments_of_the_rows),
         cmocka_unit_test(components_are_counted),
+        cmocka_unit_test(too_many_clusters_are_told),
         cmocka_unit_test(a_waymark_is_the_sum_of_both),
         cmocka_unit_test(a_flat_table_is_refused),
         cmocka_unit_test(whoever_is_asked_to_stop_does),
