@@ -166,6 +166,7 @@ WM_API WM_MUST_CHECK wm_status wm_ebm_load(wm_ebm **out, const char *path, wm_er
  * the rows get the uniform numbers of (seed, row), always the same.
  * @param[out] log_q   or NULL
  * @param[out] log_phi or NULL
+ * @param stop  looked at every few rows, or NULL: WM_EINTERRUPTED when it is set
  * @return WM_OK; WM_ESHAPE, WM_EINVAL (values that the columns do not have), WM_EDIVERGED (no
  *         number for a row; minus infinity is one), WM_ENOMEM */
 WM_API WM_MUST_CHECK wm_status wm_ebm_log_density(const wm_ebm *e, const wm_data *x, uint64_t seed,

@@ -160,6 +160,7 @@ WM_API const wm_columns *wm_embed_columns(const wm_embed *e, int side);
 
 /** The representation.
  * @param[out] g  (n, features)
+ * @param stop    here and below: looked at every few rows, or NULL; WM_EINTERRUPTED when it is set
  * @return WM_OK; WM_EINVAL (n below 1), WM_ENOMEM. Threads: safe; runs in parallel. */
 WM_API WM_MUST_CHECK wm_status wm_embed_rows(const wm_embed *e, int64_t n, const float *u, float *g,
                                              const volatile sig_atomic_t *stop, wm_error *err);

@@ -7,7 +7,8 @@
 
 /* Nats by which log Z may miss 0, or three standard errors of AIS. */
 static const double OFF = 0.5;
-static const double LEAST_ESS = 5; /* chains that the weights of AIS must rest on */
+static const int64_t FEW_ROWS = 30; /* held out: their mean, and the step they choose, are chance */
+static const double LEAST_ESS = 5;  /* chains that the weights of AIS must rest on */
 /* Held-out logistic loss of neighbouring levels; 1.386 is chance, the rest is for its noise. */
 static const double WORSE_THAN_CHANCE = 1.5;
 
@@ -62,6 +63,18 @@ static void check_neighbours(const wm_ebm *e, wm_checks *list)
                        e->bridges[worst].loss);
 }
 
+/* Of a model whose file says nothing of rows, nothing is said. */
+static void check_samples(wm_checks *list, const wm_ebm_info *info)
+{
+    if (info->n_valid > 0 && info->n_valid < FEW_ROWS)
+        wmi_checks_add(list, "samples", (double)info->n_valid, (double)FEW_ROWS, WM_CHECK_DOUBT,
+                       "Only %" PRId64 " row%s held out, of at least %" PRId64
+                       ": how well the model fits others than its %" PRId64
+                       " training rows, and the step of training that was best, are chance.",
+                       info->n_valid, info->n_valid == 1 ? " was" : "s were", FEW_ROWS,
+                       info->n_train);
+}
+
 void wm_ebm_check(const wm_ebm *e, const wm_ais *ais, wm_checks *list)
 {
     wmi_easiest easiest = WMI_EASIEST_NONE;
@@ -76,6 +89,7 @@ void wm_ebm_check(const wm_ebm *e, const wm_ais *ais, wm_checks *list)
     }
     wmi_check_chasm(list, &easiest, 0, "bridges");
     wmi_check_finished(list, info.finished);
+    check_samples(list, &info);
     if (e->net.levels)
         check_neighbours(e, list);
     check_normaliser(list, ais);

@@ -217,6 +217,12 @@ static void what_nobody_has_looked_at_is_doubted(void **state)
     list = (wm_checks){0};
     wm_ebm_check(e, &fine, &list);
     assert_int_equal(wm_checks_verdict(&list), WM_TRUST);
+    e->info.n_valid = 12;
+    list = (wm_checks){0};
+    wm_ebm_check(e, &fine, &list);
+    assert_int_equal(wm_checks_find(&list, "samples")->outcome, WM_CHECK_DOUBT);
+    assert_int_equal(wm_checks_verdict(&list), WM_DOUBT);
+    e->info.n_valid = 50;
     e->bridges[1].loss = 4.2;
     list = (wm_checks){0};
     wm_ebm_check(e, &fine, &list);
