@@ -20,6 +20,9 @@ typedef struct probe_opts {
 
 #define OPTS probe_opts
 
+/* So many classes, with fewer rows for each of them, are looked at askance. */
+enum { MANY = 20, EACH = 5 };
+
 static const opt_row rows[] = {
     REAL(held_out, "held-out", "SHARE", 0, 0.9,
          "of the rows, drawn by the seed, that judge it where no test files are given",
@@ -262,6 +265,21 @@ static wm_status count_levels(int64_t **classes, const wm_schema *s, cli_call *c
     return WM_OK;
 }
 
+/* Numbers where labels are asked for: a class a row. */
+static void doubt_levels(const int64_t *classes, int64_t n, const wm_schema *s,
+                         const cli_call *call)
+{
+    for (int64_t c = 0; c < wm_schema_dim(s); c++) {
+        char name[96];
+
+        if (classes[c] > MANY && classes[c] * EACH > n)
+            wm_say(call->sink, WM_LOG_WARN,
+                   "%s: %s has %" PRId64 " different labels in %" PRId64
+                   " rows, each of them a class: are these numbers?",
+                   call->args[1], wm_schema_describe(s, c, name, sizeof name), classes[c], n);
+    }
+}
+
 static wm_status check_levels(const int64_t *classes, const wm_schema *s, cli_call *call,
                               wm_error *err)
 {
@@ -298,8 +316,10 @@ static wm_status run(cli_call *call, wm_error *err)
         (call->n_args == 4 && ((st = read_tables(&others, call->args + 2, schema, call, err)) ||
                                (st = check_levels(classes, schema[1], call, err)))) ||
         (st = split(&train, &test, &all, &others, opts->held_out, (uint64_t)call->common->seed,
-                    err)) ||
-        (st = wm_probe_fit(&probe, train.n, train.dim, train.x, train.columns, train.labels,
+                    err)))
+        goto done;
+    doubt_levels(classes, train.n, schema[1], call);
+    if ((st = wm_probe_fit(&probe, train.n, train.dim, train.x, train.columns, train.labels,
                            classes, &opts->fit, err)))
         goto done;
     r = (result){.probe = probe,

@@ -100,6 +100,13 @@ class Probe(Case):
         self.assertIn("column 1 ('side')", done.stdout)
         self.assertIn("mean", done.stdout)
 
+    def test_numbers_for_labels_are_doubted(self):
+        self.put("numbers.csv", [["size"], *[[i / 7] for i in range(300)]])
+        done = self.run_it("probe", "x.csv", "numbers.csv", "--iterations", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("column 1 ('size') has 300 different labels in 240 rows", done.stderr)
+        self.assertNotIn("different labels", self.run_it("probe", "x.csv", "y.csv", "--iterations", "1").stderr)
+
     def test_what_is_refused(self):
         self.put("short.csv", [["side"], *[[w[0]] for w in self.words[:9]]])
         self.put("same.csv", [["side"], *[["left"]] * 300])
