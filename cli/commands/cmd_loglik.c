@@ -212,8 +212,9 @@ static wm_status run(cli_call *call, wm_error *err)
     r.log_phi = malloc(sizeof *r.log_phi * (size_t)r.n);
     st = WM_ENOMEM;
     if (!r.log_q || !r.log_phi ||
-        (st = wm_ebm_log_density(e, data, (uint64_t)call->common->seed, r.log_q, r.log_phi,
-                                 call->stop, err)))
+        (st = ebm_blame(wm_ebm_log_density(e, data, (uint64_t)call->common->seed, r.log_q,
+                                           r.log_phi, call->stop, err),
+                        call->args[0], err)))
         goto done;
     r.q = wm_mean(r.log_q, r.n);
     r.phi = wm_mean(r.log_phi, r.n);

@@ -147,8 +147,9 @@ static wm_status draw_images(cli_call *call, const wm_ebm *e, const wm_ebm_info 
     if (top > 1) /* whole numbers: what they were rounded from lies above them */
         for (int64_t i = 0; i < n * dim; i++)
             wm_data_rows_mut(whole)[i] = fmin(fmax(floor(d->x[i]), 0), top);
-    if ((st = wm_ebm_log_density(e, whole, (uint64_t)call->common->seed, NULL, log_phi, call->stop,
-                                 err)))
+    if ((st = ebm_blame(wm_ebm_log_density(e, whole, (uint64_t)call->common->seed, NULL, log_phi,
+                                           call->stop, err),
+                        call->args[0], err)))
         goto done;
     for (int64_t i = 0; i < n; i++) {
         values[3 * i] = (double)(i / d->draws);

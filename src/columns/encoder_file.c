@@ -138,7 +138,7 @@ static bool makes_sense(stored_kinds *k, int64_t j, int64_t kind)
 }
 
 static wm_status read_rank(wmi_encoder *e, const wmi_encoder_file *like, int64_t ranked,
-                           const wmi_safetensors *f, wm_error *err)
+                           const wmi_safetensors *f, const char *path, wm_error *err)
 {
     const int64_t columns[] = {ranked, -1};
     const wmi_st_tensor *values, *scores;
@@ -151,7 +151,9 @@ static wm_status read_rank(wmi_encoder *e, const wmi_encoder_file *like, int64_t
         (st = wmi_safetensors_need(&scores, f, like->name[WMI_ENCODER_RANK_SCORES], WMI_ST_F64, 2,
                                    values->dim, err)))
         return st;
-    return wmi_rank_from_knots(&e->rank, ranked, values->dim[1], values->data, scores->data, err);
+    return wmi_meta_blame(
+        wmi_rank_from_knots(&e->rank, ranked, values->dim[1], values->data, scores->data, err),
+        path, err);
 }
 
 static wm_status read_numbers(wmi_encoder *e, const wmi_encoder_file *like,
@@ -205,7 +207,7 @@ wm_status wmi_encoder_read(wmi_encoder *e, const wmi_safetensors *f, const char 
         goto done;
     memcpy(e->how, k.how, (size_t)k.raw * sizeof *e->how);
     memcpy(e->ranked, k.rank, (size_t)k.raw * sizeof *e->ranked);
-    if (!(st = read_rank(e, &like, k.ranked, f, err)))
+    if (!(st = read_rank(e, &like, k.ranked, f, path, err)))
         st = read_numbers(e, &like, f, path, err);
 done:
     free_kinds(&k);
