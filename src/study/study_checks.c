@@ -30,9 +30,10 @@ static const double OVERFIT_SHARE = 0.1, OVERFIT_LEAST = 0.02;
  * bias taken out and what may be left of it in its error. */
 static const double ROWS_EACH = 3, ROWS_EACH_MOMENTS = 1.5;
 static const double ROWS_OF_LEVEL = 10; /* on average: fewer do not tell an entropy */
-/* Fewer tell means and covariances, and no more: of additive pairs of two columns each, 592 rows,
- * no check saw that a form held two fifths of 0.27 nats. */
-static const double LEAST_ROWS = 1000;
+/* Fewer tell means and covariances, and no more; twice as many of tables that do not look normal
+ * and of pairs: of additive pairs of two columns each, 592 rows, no check saw that a form held two
+ * fifths of 0.27 nats. */
+static const double LEAST_ROWS = 500, LEAST_ROWS_SUSPECT = 1000;
 /* The same of curves, whose error counts their number, and of counts, which have no form. */
 static const double LEAST_ROWS_CURVES = 200, LEAST_ROWS_COUNTS = 500;
 
@@ -310,13 +311,20 @@ static double numbers_of(const wm_study *s)
     return s->trial.model & WM_RATIO_QUADRATIC ? 0.5 * d * (d + 3) + 1 : d + 1;
 }
 
+/* Rows by which what a model lacks could be seen. */
+static double least_rows(const wm_study *s)
+{
+    if (s->trial.model & WM_RATIO_ADDITIVE)
+        return LEAST_ROWS_CURVES;
+    if (wmi_trial_counts(&s->trial, &s->data))
+        return LEAST_ROWS_COUNTS;
+    return s->pairs || s->suspect ? LEAST_ROWS_SUSPECT : LEAST_ROWS;
+}
+
 static void check_samples(wm_study *s)
 {
     const bool curves = s->trial.model & WM_RATIO_ADDITIVE;
-    const double numbers = numbers_of(s), least = curves ? LEAST_ROWS_CURVES
-                                                  : wmi_trial_counts(&s->trial, &s->data)
-                                                      ? LEAST_ROWS_COUNTS
-                                                      : LEAST_ROWS;
+    const double numbers = numbers_of(s), least = least_rows(s);
     const double each = s->by_form ? ROWS_EACH_MOMENTS : ROWS_EACH;
     const double n = (double)(s->info.n_p < s->info.n_q ? s->info.n_p : s->info.n_q);
 
