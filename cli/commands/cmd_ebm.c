@@ -100,6 +100,9 @@ static const opt_row rows[] = {
            "images over Gaussian noise"),
     REAL(fit.warmup, "warmup", "SHARE", 0, 1,
          "of the steps on the bridges over which the learning rate rises to its value"),
+    REAL(fit.settle, "settle", "SHARE", 0, 1,
+         "of denoise's steps, the last, in which chains of the model's own take part, and what it "
+         "promises where they go is taken back"),
     REAL(weight_decay, "weight-decay", "W", 0, 10, "of the bridges' parameters"),
     STAGE(WM_STAGE_HEADS, "heads-", "quadratic and additive terms before the network; -1: none",
           "waymark samples"),

@@ -113,6 +113,11 @@ typedef struct wm_ebm_opts {
      * Read during the call; the model keeps it. */
     const wm_schema *schema;
     wm_choice discrete; /**< no: every column has a density; auto (default): look */
+    /** Denoise, where there is a network: share of the steps, the last, in which chains walk by the
+     * levels, from waymarks, and what these promise where chains go is taken back; in [0, 1]. The
+     * last evaluation is kept then, not the best. Such a step costs some two others. Default 0:
+     * none. */
+    double settle;
 } wm_ebm_opts;
 
 /** Fill in the defaults. Threads: safe. */

@@ -350,6 +350,26 @@ static bool spreads(const wm_ebm_opts *o)
                                        o->objective != WM_OBJECTIVE_MULTINOMIAL);
 }
 
+/* Chains of the model's own, in the last steps of denoising: three for each level, a trajectory of
+ * 15 leapfrogs every fourth step, a start for each once in sixty of these. */
+static wm_status settle(const fitting *f, wmi_train_opts *w, wmi_mover *mover, wm_error *err)
+{
+    const wm_ebm_opts *o = f->opts;
+    const wm_ebm_info *info = &f->e->info;
+    const int64_t steps = (int64_t)(o->settle * (double)w->adam.iterations);
+
+    if (o->objective != WM_OBJECTIVE_DENOISE || !(f->e->net.terms & NETWORKS) || steps < 1)
+        return WM_OK;
+    w->own = (wmi_own_opts){.mover = mover,
+                            .rows = 3,
+                            .weight = 1,
+                            .from = w->adam.iterations - steps,
+                            .every = 4,
+                            .stay = 60};
+    return wmi_ebm_mover_open(mover, w->own.rows * info->bridges, info->dim, 15, o->control.seed,
+                              err);
+}
+
 /* Trains a model with the terms of a stage; theta (of params) holds the start and gets the best. */
 static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params *params,
                              const wm_chain *chain, float *theta, wm_error *err)
@@ -364,6 +384,7 @@ static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params 
     wm_ebm_info *info = &f->e->info;
     wmi_train_opts w;
     wmi_train_result result;
+    wmi_mover mover = {0};
     wm_status st;
 
     wmi_train_opts_init(&w);
@@ -383,7 +404,12 @@ static wm_status train_stage(fitting *f, const wmi_model *net, const wmi_params 
     w.filter = f->e->filter;
     if (info->bridges == 1 || o->objective == WM_OBJECTIVE_DENOISE)
         w.saturated = 0; /* one classifier between data and noise saturates: that is the point */
-    if ((st = wmi_train(net, params, chain, &source, &w, theta, f->e->bridges, &result, err)))
+    if (f->stage == WM_STAGE_BRIDGES && (st = settle(f, &w, &mover, err)))
+        goto done;
+    st = wmi_train(net, params, chain, &source, &w, theta, f->e->bridges, &result, err);
+done:
+    wmi_ebm_mover_close(&mover);
+    if (st)
         return st;
     info->steps[f->stage] = result.steps;
     info->seconds[f->stage] = result.seconds;
@@ -619,6 +645,9 @@ static wm_status check_opts(const wm_ebm_opts *o, int64_t dim, wm_error *err)
                                   "denoising is for waymarks in the space where the noise is "
                                   "normal, not between data and noise"),
                          err, "x-space");
+    if (!(o->settle >= 0 && o->settle <= 1))
+        return wmi_about(wmi_fail(err, WM_EINVAL, "%g is no share of the steps", o->settle), err,
+                         "settle");
     if (o->bridges < 1)
         return wmi_fail(err, WM_EINVAL, "%" PRId64 " bridges: at least 1 is needed", o->bridges);
     return WM_OK;

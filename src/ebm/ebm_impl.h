@@ -11,6 +11,7 @@
 #include "noise/noise.h"
 #include "train/batcher.h"
 #include "train/likelihood.h"
+#include "train/own_draws.h"
 #include "waymark/ebm.h"
 
 /* What the noise's parameters are called in a table that holds the bridges' too. */
@@ -117,6 +118,14 @@ WM_MUST_CHECK wm_status wmi_ebm_features_make(const wm_ebm *e, wmi_ebm_rows *row
 
 /* After the fit: what networks of levels may add at most. */
 WM_MUST_CHECK wm_status wmi_ebm_cap_make(wm_ebm *e, wmi_ebm_rows *rows, wm_error *err);
+
+/* ---- chains in training (own_draws.h) ---- */
+
+/* Hamiltonian trajectories of `leapfrogs` for n chains; what they are drawn from is (seed, chain,
+ * number). To be closed after a failure too. */
+WM_MUST_CHECK wm_status wmi_ebm_mover_open(wmi_mover *m, int64_t n, int64_t dim, int64_t leapfrogs,
+                                           uint64_t seed, wm_error *err);
+void wmi_ebm_mover_close(wmi_mover *m);
 
 /* ---- the path of samplers: z-space, one program for all bridges at a block of points ---- */
 

@@ -26,6 +26,8 @@ static int64_t list_tensors(const wmi_train_state *s, int64_t *counts, double *r
     t[n++] = (wmi_st_tensor){"saturated", WMI_ST_I64, 1, {s->n_bridges}, s->saturated};
     if (s->average)
         t[n++] = (wmi_st_tensor){"average", WMI_ST_F64, 1, {s->n}, s->average->mean};
+    if (s->more)
+        t[n++] = (wmi_st_tensor){"more", WMI_ST_F32, 1, {s->n_more}, s->more};
     return n;
 }
 
@@ -36,7 +38,7 @@ wm_status wmi_checkpoint_save(const char *path, const wmi_train_state *s, const 
                                 s->train_steps, s->adam->t,   s->average ? s->average->count : 0};
     double reals[N_REALS] = {s->best_loss, s->train_sum, s->seconds};
     const wmi_st_pair meta[] = {{"format", "waymark training state 1"}, {"settings", settings}};
-    wmi_st_tensor t[9];
+    wmi_st_tensor t[10];
     const int64_t n = list_tensors(s, counts, reals, t);
 
     return wmi_safetensors_write(path, t, n, meta, 2, err);
@@ -66,8 +68,8 @@ wm_status wmi_checkpoint_load(const char *path, wmi_train_state *s, const char *
 {
     int64_t counts[N_COUNTS];
     double reals[N_REALS];
-    wmi_st_tensor t[9];
-    const wmi_st_tensor *in[9];
+    wmi_st_tensor t[10];
+    const wmi_st_tensor *in[10];
     const int64_t n = list_tensors(s, counts, reals, t);
     wmi_safetensors *file = NULL;
     const char *old;

@@ -24,6 +24,8 @@ typedef struct wmi_train_state {
     int64_t *saturated; /* (m) evaluations running that a bridge was saturated */
     wmi_adam *adam;
     wmi_average *average; /* or NULL */
+    float *more;          /* (n_more) the trainer's own, or NULL */
+    int64_t n_more;
 } wmi_train_state;
 
 /* settings: a text that names everything the bits depend on; a resume refuses another one. */

@@ -68,6 +68,15 @@ wmi_node *wmi_denoise_build(wmi_graph *g, const wmi_model *model, wmi_model_inpu
     own = wmi_concat(g, 2, (wmi_node *[]){own, wmi_slice(g, f, 1, 2 * n, 2 * n + s->rows)}, 1);
     *scores = wmi_sub(g, own, wmi_levels_next(g, own));
     sum = wmi_sum(g, wmi_mul(g, sides, wmi_input(g, "slope", 2, slope)), WMI_ALL_AXES);
+    if (s->own > 0) {
+        const int64_t first = 2 * n + s->rows, pull[] = {m, 2 * m * s->own};
+
+        sum = wmi_add(g, sum,
+                      wmi_sum(g,
+                              wmi_mul(g, wmi_slice(g, f, 1, first, first + pull[1]),
+                                      wmi_input(g, "pull", 2, pull)),
+                              WMI_ALL_AXES));
+    }
     sum = wmi_add(g, sum, wmi_sum(g, wmi_input(g, "rest", 1, &one), WMI_ALL_AXES));
     return wmi_add(
         g, sum,
@@ -89,6 +98,7 @@ struct wmi_denoiser {
     float *z0, *e;         /* (all, dim) ends */
     float *z, *x;          /* (all, dim) waymarks, and as the bridges see them */
     float *sides, *mapped; /* (2, levels, rows, dim) plus and minus, and as the bridges see them */
+    wmi_own_draws *own;    /* or NULL */
     float *g;              /* (levels, rows, dim) gradients for z */
     double *loss, *known;  /* (levels) */
 };
@@ -134,7 +144,8 @@ static wm_status open_program(wmi_denoiser *d, const wmi_model *model, const wmi
 
 wm_status wmi_denoiser_new(wmi_denoiser **out, const wmi_model *model, const wmi_params *params,
                            const wm_chain *chain, const wmi_source *source, int64_t rows,
-                           float *theta, const float *knots, const float *filter, wm_error *err)
+                           float *theta, const float *knots, const float *filter,
+                           const wmi_own_opts *own_opts, uint64_t seed, wm_error *err)
 {
     const int64_t m = wm_chain_bridges(chain), dim = source->dim;
     wmi_denoiser *d = NULL;
@@ -147,7 +158,7 @@ wm_status wmi_denoiser_new(wmi_denoiser **out, const wmi_model *model, const wmi
     if ((st = wmi_alloc(&d, 1, sizeof *d, "denoiser", err)))
         return st;
     d->source = source;
-    d->shape = (wmi_denoise_shape){m, rows, dim};
+    d->shape = (wmi_denoise_shape){m, rows, dim, 0};
     all = all_rows(&d->shape) * dim;
     own = m * rows * dim;
     if ((st = wmi_alloc(&d->level, m, sizeof *d->level, "levels", err)) ||
@@ -161,7 +172,9 @@ wm_status wmi_denoiser_new(wmi_denoiser **out, const wmi_model *model, const wmi
         (st = wmi_alloc(&d->g, own, sizeof *d->g, "gradients", err)) ||
         (st = wmi_alloc(&d->loss, m, sizeof *d->loss, "losses", err)) ||
         (st = wmi_alloc(&d->known, m, sizeof *d->known, "losses", err)) ||
-        (st = open_program(d, model, params, theta, knots, filter, err))) {
+        (st = open_program(d, model, params, theta, knots, filter, err)) ||
+        (own_opts->mover && (st = wmi_own_draws_new(&d->own, model, params, chain->alpha, source,
+                                                    own_opts, seed, theta, knots, filter, err)))) {
         wmi_denoiser_free(d);
         return st;
     }
@@ -173,6 +186,7 @@ void wmi_denoiser_free(wmi_denoiser *d)
 {
     if (!d)
         return;
+    wmi_own_draws_free(d->own);
     wmi_program_free(d->program);
     wmi_graph_free(d->graph);
     wmi_free(d->level);
@@ -266,6 +280,22 @@ static wm_status fill(wmi_denoiser *d, const wmi_denoise_inputs *to, wm_error *e
         rest += d->loss[k] - d->known[k];
     *to->rest = (float)rest;
     return WM_OK;
+}
+
+float *wmi_denoiser_state(wmi_denoiser *d, int64_t *size)
+{
+    *size = 0;
+    return d->own ? wmi_own_draws_state(d->own, size) : NULL;
+}
+
+wm_status wmi_denoiser_own(wmi_denoiser *d, int64_t step, const wmi_denoise_inputs *to,
+                           wm_error *err)
+{
+    const wmi_denoise_shape *s = &d->shape;
+    wm_status st = wmi_own_draws_step(d->own, step, s->rows, d->z, err);
+
+    return st ? st
+              : wmi_own_draws_fill(d->own, to->x + wmi_denoise_rows(s) * s->dim, to->pull, err);
 }
 
 wm_status wmi_denoiser_train(wmi_denoiser *d, int64_t step, const wmi_denoise_inputs *to,

@@ -20,16 +20,19 @@
 
 #include "nn/bridge_model.h"
 #include "train/batcher.h"
+#include "train/own_draws.h"
 
 /* Rows of a step: of each level and of the noise. */
 typedef struct wmi_denoise_shape {
     int64_t levels, rows, dim;
+    int64_t own; /* chains of each level; 0: none */
 } wmi_denoise_shape;
 
-/* Rows that the network sees: z + h u of all levels, z - h u of all, and those of the noise. */
+/* Rows that the network sees: z + h u of all levels, z - h u of all, those of the
+ * noise, and where chains are and where they started. */
 static inline int64_t wmi_denoise_rows(const wmi_denoise_shape *s)
 {
-    return (2 * s->levels + 1) * s->rows;
+    return (2 * s->levels + 1) * s->rows + 2 * s->levels * s->own;
 }
 
 /* The surrogate on inputs "x" (wmi_denoise_rows, dim), "slope" (levels, 2 levels rows), which is
@@ -65,7 +68,7 @@ typedef struct wmi_denoiser wmi_denoiser;
 
 /* Inputs of the compiled surrogate but for the labels, which stay. */
 typedef struct wmi_denoise_inputs {
-    float *x, *slope, *rest;
+    float *x, *slope, *rest, *pull; /* pull: NULL without chains */
 } wmi_denoise_inputs;
 
 /* The ends of the source are in the space where the noise is N(0, I). source, theta, knots and
@@ -73,10 +76,17 @@ typedef struct wmi_denoise_inputs {
 WM_MUST_CHECK wm_status wmi_denoiser_new(wmi_denoiser **out, const wmi_model *model,
                                          const wmi_params *params, const wm_chain *chain,
                                          const wmi_source *source, int64_t rows, float *theta,
-                                         const float *knots, const float *filter, wm_error *err);
+                                         const float *knots, const float *filter,
+                                         const wmi_own_opts *own, uint64_t seed, wm_error *err);
 void wmi_denoiser_free(wmi_denoiser *d);
 const wmi_denoise_shape *wmi_denoiser_shape(const wmi_denoiser *d);
 int64_t wmi_denoiser_valid_batches(const wmi_denoiser *d);
+
+/* The state of chains, where there are any, else NULL. */
+float *wmi_denoiser_state(wmi_denoiser *d, int64_t *size);
+/* After the rows of a step: its chains, to the inputs of a surrogate that has them. */
+WM_MUST_CHECK wm_status wmi_denoiser_own(wmi_denoiser *d, int64_t step,
+                                         const wmi_denoise_inputs *to, wm_error *err);
 
 /* Every row has a trajectory of its own. */
 WM_MUST_CHECK wm_status wmi_denoiser_train(wmi_denoiser *d, int64_t step,

@@ -181,6 +181,12 @@ static double keep_best_bridges(wmi_trainer *t)
     return mean;
 }
 
+/* Whether chains have a share in a step. */
+static bool is_late(const wmi_trainer *t, int64_t step)
+{
+    return t->late.program && step >= t->opts.own.from;
+}
+
 static void keep_if_best(wmi_trainer *t, double loss)
 {
     wmi_train_state *s = &t->state;
@@ -188,7 +194,8 @@ static void keep_if_best(wmi_trainer *t, double loss)
     s->stale++;
     if (t->apart)
         loss = keep_best_bridges(t);
-    if (!(loss < s->best_loss)) /* also where loss is NaN */
+    /* Waymarks do not tell what chains have mended: once they walk the last evaluation counts. */
+    if (!(loss < s->best_loss || (is_late(t, s->step - 1) && isfinite(loss)))) /* nor NaN */
         return;
     s->best_loss = loss;
     s->best_step = s->step;
@@ -221,7 +228,16 @@ static int64_t saturated_bridge(const wmi_trainer *t)
 
 static wm_status loop_draw(void *ctx, int64_t step, wm_error *err)
 {
-    return wmi_trainer_draw(ctx, step, err);
+    wmi_trainer *t = ctx;
+    const bool late = is_late(t, step);
+    wm_status st;
+
+    t->loop->program = late ? t->late.program : t->program;
+    t->loop->loss = late ? t->late.loss : t->loss;
+    if (!late)
+        return wmi_trainer_draw(t, step, err);
+    st = wmi_denoiser_train(t->denoiser, step, &t->late.in, err);
+    return st ? st : wmi_denoiser_own(t->denoiser, step, &t->late.in, err);
 }
 
 static wm_status loop_evaluate(void *ctx, wm_evaluation *e, wm_error *err)
@@ -252,7 +268,8 @@ static void loop_speak(void *ctx, double seconds, char *text, size_t size)
     const int64_t samples = (t->state.step - t->first_step) * (t->m + 1) * t->rows * parts_of(t);
 
     if (t->state.step < t->opts.adam.iterations)
-        snprintf(text, size, "loss %.4f, %.0f samples/s", wmi_program_scalar(t->program, t->loss),
+        snprintf(text, size, "loss %.4f, %.0f samples/s",
+                 wmi_program_scalar(t->loop->program, t->loop->loss),
                  (double)samples / fmax(seconds, 1e-9));
     else
         snprintf(text, size, "best validation loss %.4f", t->state.best_loss);
@@ -334,6 +351,7 @@ wm_status wmi_train(const wmi_model *model, const wmi_params *params, const wm_c
     if ((st = wmi_trainer_open(&t, model, params, chain, err)))
         goto done;
     loop = loop_of(&t);
+    t.loop = &loop;
     if ((st = wmi_train_loop_resume(&loop, err)))
         goto done;
     t.first_step = t.state.step;

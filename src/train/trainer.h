@@ -11,6 +11,7 @@
 #include "nn/bridge_model.h"
 #include "nn/loss.h"
 #include "train/batcher.h"
+#include "train/own_draws.h"
 #include "train/train_state.h"
 #include "waymark/fit.h"
 
@@ -40,6 +41,7 @@ typedef struct wmi_train_opts {
     int64_t max_valid_batches; /* validation is cut there; 0: no limit */
     const float *start; /* (wmi_params_count) parameters to start from; NULL: drawn from the seed */
     double classify;    /* denoise: weight of a row's softmax, in nats: 3 */
+    wmi_own_opts own;   /* denoise: chains of the model in its loss; mover NULL: none */
     wmi_train_tune tune; /* splines 1: as the rest */
     double saturated;    /* a validation loss below it, twice running, ends the run; 0: never */
     const float *knots;  /* (wmi_model_columns, bases + 4) for an additive term, or NULL */

@@ -5,6 +5,7 @@
 #include "engine/program.h"
 #include "train/cell_mixer.h"
 #include "train/denoiser.h"
+#include "train/train_loop.h"
 #include "train/train_state.h"
 #include "train/trainer.h"
 
@@ -20,6 +21,14 @@ typedef struct wmi_whole_ratio {
     float *u;        /* the other input, or NULL */
 } wmi_whole_ratio;
 
+/* The step of denoising with chains, in place of the other from own.from on. */
+typedef struct wmi_own_step {
+    wmi_graph *graph;
+    wmi_program *program; /* NULL: there is none */
+    wmi_node *loss;
+    wmi_denoise_inputs in;
+} wmi_own_step;
+
 /* One training run: the compiled step and what it changes. */
 typedef struct wmi_trainer {
     wmi_train_opts opts; /* the caller's, filled in */
@@ -32,6 +41,7 @@ typedef struct wmi_trainer {
     wmi_cell_mixer *mixer;  /* or NULL: rows are waymarks */
     wmi_denoiser *denoiser; /* of that objective, in place of the batcher; else NULL */
     wmi_denoise_inputs denoised;
+    wmi_own_step late; /* the steps in which chains of the model's own have a share */
     wmi_graph *graph;
     wmi_program *program;
     wmi_node *scores, *loss;
@@ -42,7 +52,8 @@ typedef struct wmi_trainer {
     wmi_whole_ratio whole;
     wmi_train_state state;
     int64_t first_step; /* of this process */
-    wm_bridge *eval;    /* (m) of the last evaluation */
+    wmi_train_loop *loop;
+    wm_bridge *eval; /* (m) of the last evaluation */
     char *settings;
 } wmi_trainer;
 

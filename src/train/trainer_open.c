@@ -108,6 +108,28 @@ static wm_status open_whole_ratio(wmi_trainer *t, const wmi_model *model, const 
     return wmi_model_fill(w->program, model, t->opts.knots, t->opts.filter, err);
 }
 
+/* What stays in a program of the denoising objective, and where the rest goes. */
+static wm_status fill_denoising(const wmi_trainer *t, const wmi_model *model, wmi_program *p,
+                                wmi_denoise_inputs *in, wm_error *err)
+{
+    static const char *const names[] = {"x", "slope", "rest", "pull"};
+    float **const to[] = {&in->x, &in->slope, &in->rest, &in->pull};
+    const int count = p == t->late.program ? 4 : 3;
+    void *at;
+    wm_status st;
+
+    for (int i = 0; i < count; i++) {
+        if ((st = wmi_program_input(p, names[i], &at, err)))
+            return st;
+        *to[i] = at;
+    }
+    if ((st = wmi_program_input(p, "label", &at, err)))
+        return st;
+    for (int64_t i = 0; i < (t->m + 1) * t->rows; i++)
+        ((float *)at)[i] = (float)(i / t->rows);
+    return wmi_model_fill(p, model, t->opts.knots, t->opts.filter, err);
+}
+
 static wm_status fill_constant_inputs(wmi_trainer *t, const wmi_model *model, wm_error *err)
 {
     wm_status st;
@@ -122,18 +144,11 @@ static wm_status fill_constant_inputs(wmi_trainer *t, const wmi_model *model, wm
             return st;
         t->mix = at;
     }
-    if (t->denoiser) {
-        t->denoised.x = t->x;
-        if ((st = wmi_program_input(t->program, "slope", &at, err)))
-            return st;
-        t->denoised.slope = at;
-        if ((st = wmi_program_input(t->program, "rest", &at, err)))
-            return st;
-        t->denoised.rest = at;
-    }
+    if (t->denoiser)
+        return fill_denoising(t, model, t->program, &t->denoised, err);
     if ((st = wmi_model_fill(t->program, model, t->opts.knots, t->opts.filter, err)))
         return st;
-    if (wmi_is_softmax(t)) {
+    if (wmi_is_multinomial(t)) {
         if ((st = wmi_program_input(t->program, "label", &at, err)))
             return st;
         for (int64_t i = 0; i < (t->m + 1) * t->rows; i++)
@@ -207,6 +222,12 @@ static wm_status describe(wmi_trainer *t, const wmi_params *params, wm_error *er
         h = wmi_hash(h, o->start, (size_t)t->state.n * sizeof *o->start);
     if (t->denoiser)
         h = wmi_hash(h, &o->classify, sizeof o->classify);
+    if (o->own.mover) {
+        const double own[] = {(double)o->own.rows, o->own.weight, (double)o->own.from,
+                              (double)o->own.every, o->own.stay};
+
+        h = wmi_hash(h, own, sizeof own);
+    }
     if (o->tune.splines != 1)
         h = wmi_hash(h, &o->tune.splines, sizeof o->tune.splines);
     if (o->tune.beta2 > 0)
@@ -286,12 +307,39 @@ static wm_status open_rows(wmi_trainer *t, const wmi_model *model, const wmi_par
         return st;
     if (wmi_is_denoising(t)) {
         if ((st = wmi_denoiser_new(&t->denoiser, model, params, t->chain, t->source, t->rows,
-                                   t->state.theta, o->knots, o->filter, err)))
+                                   t->state.theta, o->knots, o->filter, &o->own, o->control.seed,
+                                   err)))
             return st;
+        t->state.more = wmi_denoiser_state(t->denoiser, &t->state.n_more);
     }
     if (o->random_order && (st = wmi_batcher_random_order(t->batcher, o->control.seed, err)))
         return st;
     return o->cell_negatives > 0 ? open_mixer(t, err) : WM_OK;
+}
+
+/* The step that has chains in it. */
+static wm_status open_late(wmi_trainer *t, const wmi_model *model, const wmi_params *params,
+                           wm_error *err)
+{
+    wmi_denoise_shape shape = *wmi_denoiser_shape(t->denoiser);
+    wmi_own_step *s = &t->late;
+    wmi_model_inputs constants = {0};
+    wmi_node *scores;
+    wm_status st;
+
+    if ((st = wmi_graph_new(&s->graph, WMI_F32, params, err)))
+        return st;
+    shape.own = t->opts.own.rows;
+    wmi_model_constants(s->graph, model, &constants);
+    s->loss = wmi_denoise_build(s->graph, model, constants, &shape,
+                                t->opts.classify / (double)shape.dim, &scores);
+    if ((st = wmi_compile(&s->program, s->graph,
+                          &(wmi_compile_opts){
+                              .loss = s->loss, .param_grads = true, .frozen = t->opts.tune.frozen},
+                          err)))
+        return st;
+    wmi_program_bind(s->program, t->state.theta, t->grad);
+    return fill_denoising(t, model, s->program, &s->in, err);
 }
 
 wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model, const wmi_params *params,
@@ -326,7 +374,8 @@ wm_status wmi_trainer_open(wmi_trainer *t, const wmi_model *model, const wmi_par
         wmi_params_init(params, t->opts.control.seed, WMI_F32, s->theta);
     wmi_program_bind(t->program, s->theta, t->grad);
     if ((st = fill_constant_inputs(t, model, err)) ||
-        (!wmi_is_infonce(t) && (st = open_whole_ratio(t, model, params, err))))
+        (!wmi_is_infonce(t) && (st = open_whole_ratio(t, model, params, err))) ||
+        (t->opts.own.mover && (st = open_late(t, model, params, err))))
         return st;
     return describe(t, params, err);
 }
@@ -336,6 +385,8 @@ void wmi_trainer_close(wmi_trainer *t)
     wmi_program_free(t->whole.program);
     wmi_graph_free(t->whole.graph);
     wmi_free(t->whole.work);
+    wmi_program_free(t->late.program);
+    wmi_graph_free(t->late.graph);
     wmi_program_free(t->program);
     wmi_graph_free(t->graph);
     wmi_batcher_free(t->batcher);

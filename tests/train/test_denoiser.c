@@ -40,13 +40,14 @@ typedef struct step {
     wmi_graph *graph[2];
     wmi_program *program[2]; /* gradients of f for rows; the surrogate */
     wmi_node *x, *sum, *loss, *scores;
-    double *x_rows, *x_in, *slope, *rest; /* inputs */
+    double *x_rows, *x_in, *slope, *rest, *pull; /* inputs */
     double theta[2000], grad[2000];
     wmi_denoise_level level[LEVELS];
+    double *chains; /* in x_in, (2, OWN, DIM): where they are and where they started */
     double z0[LEVELS * ROWS * DIM], e[LEVELS * ROWS * DIM], z[LEVELS * ROWS * DIM];
 } step;
 
-static const double classify = 0.7;
+static const double classify = 0.7, share = 0.3; /* of the softmax; of a chain */
 enum {
     BOUNDED = WMI_TERM_ADDITIVE | WMI_TERM_MLP | WMI_TERM_RESNET,
     ALL_TERMS = BOUNDED | WMI_TERM_QUADRATIC
@@ -88,7 +89,7 @@ static void fill_constants(const step *s, wmi_program *p, const wm_chain *chain)
  * disturb differences. The two columns are an image of one row. */
 static void open_step(step *s, unsigned terms, double reach)
 {
-    const wmi_denoise_shape shape = {LEVELS, ROWS, DIM};
+    const wmi_denoise_shape shape = {LEVELS, ROWS, DIM, ROWS};
     const int64_t rows[] = {OWN, DIM}, own[] = {LEVELS, OWN};
     const wmi_rng rng = wmi_rng_make(5, "denoiser");
     wm_chain *chain = make_chain(LEVELS);
@@ -170,6 +171,11 @@ static void open_step(step *s, unsigned terms, double reach)
                               s->e + k * ROWS * DIM, s->z + k * ROWS * DIM);
     }
     memcpy(s->x_in + 2 * OWN * DIM, s->e, sizeof(double) * ROWS * DIM); /* some noise */
+    s->pull = input(s->program[1], "pull");
+    s->chains = s->x_in + (2 * OWN + ROWS) * DIM;
+    wmi_rng_normal_f64(&rng, 30000, 2 * OWN * DIM, s->chains);
+    for (int i = 0; i < LEVELS * 2 * OWN; i++)
+        s->pull[i] = i % OWN / ROWS != i / (2 * OWN) ? 0 : i % (2 * OWN) < OWN ? share : -share;
     wm_chain_free(chain);
 }
 
@@ -209,6 +215,20 @@ static double denoising_loss(step *s, bool fill)
     }
     if (fill)
         *s->rest = rest;
+    return sum;
+}
+
+/* What chains add: f where they are less f where they started, of their own levels. */
+static double chain_loss(step *s)
+{
+    double sum = 0;
+    wm_error err;
+
+    for (int i = 0; i < 2; i++) {
+        memcpy(s->x_rows, s->chains + i * OWN * DIM, sizeof s->z);
+        assert_ok(wmi_program_forward(s->program[0], &err), err);
+        sum += (i ? -share : share) * wmi_program_scalar(s->program[0], s->sum);
+    }
     return sum;
 }
 
@@ -284,7 +304,7 @@ static void the_gradient_is_that_of_the_loss(void **state)
 
         open_step(&s, ALL_TERMS, pass ? 1 : 1e-3);
         n = wmi_params_count(s.params);
-        value = denoising_loss(&s, true) + classify * softmax_loss(&s);
+        value = denoising_loss(&s, true) + classify * softmax_loss(&s) + chain_loss(&s);
         assert_ok(wmi_program_backward(s.program[1], &err), err);
         assert_near(wmi_program_scalar(s.program[1], s.loss), value,
                     (pass ? 0.01 : 1e-6) * (1 + fabs(value)));
@@ -294,7 +314,7 @@ static void the_gradient_is_that_of_the_loss(void **state)
 
             for (int j = 0; j < 2; j++) {
                 s.theta[i] = keep + (j ? -h : h);
-                side[j] = denoising_loss(&s, false) + classify * softmax_loss(&s);
+                side[j] = denoising_loss(&s, false) + classify * softmax_loss(&s) + chain_loss(&s);
             }
             s.theta[i] = keep;
             numeric[i] = (side[0] - side[1]) / (2 * h);
@@ -467,6 +487,32 @@ static void run(outcome *o, const wmi_train_opts *opts)
     wm_chain_free(chain);
 }
 
+/* Metropolis' walk: what a sampler is here. */
+static wm_status walk(void *ctx, int64_t number, int64_t n, int64_t dim, const double *size,
+                      wmi_own_density *density, void *of, float *z, double *accept, wm_error *err)
+{
+    enum { MOST = 64 };
+    const wmi_rng all = wmi_rng_make(11, "walk"), now = wmi_rng_sub(&all, (uint64_t)number);
+    double before[MOST], after[MOST], by[MOST * DIM], u[MOST];
+    float to[MOST * DIM], g[MOST * DIM];
+    wm_status st;
+
+    ++*(int64_t *)ctx;
+    assert_true(n <= MOST && dim == DIM);
+    wmi_rng_normal_f64(&now, 0, n * dim, by);
+    wmi_rng_uniform_f64(&now, (uint64_t)(n * dim + 64), n, u);
+    for (int64_t i = 0; i < n * dim; i++)
+        to[i] = z[i] + (float)(2 * size[i / dim] * by[i]);
+    if ((st = density(of, z, before, g, err)) || (st = density(of, to, after, g, err)))
+        return st;
+    for (int64_t i = 0; i < n; i++) {
+        accept[i] = fmin(1, exp(after[i] - before[i]));
+        if (u[i] < accept[i])
+            memcpy(z + i * dim, to + i * dim, (size_t)dim * sizeof *z);
+    }
+    return WM_OK;
+}
+
 static wmi_train_opts quick(void)
 {
     wmi_train_opts t;
@@ -481,6 +527,20 @@ static wmi_train_opts quick(void)
     t.adam.average = 0.99;
     t.saturated = 0;
     return t;
+}
+
+/* Root mean square of what level k is off. */
+static double distance(const outcome *o, const wm_chain *chain, int k)
+{
+    double square = 0;
+
+    for (int i = 0; i < POINTS; i++) {
+        const double z[DIM] = {(double)o->z[2 * i], (double)o->z[2 * i + 1]};
+        const double off = (double)o->f[k * POINTS + i] - exact(chain->alpha[k], z);
+
+        square += off * off / POINTS;
+    }
+    return sqrt(square);
 }
 
 /* A level sees 6e4 rows, whose targets have errors of 1 in units of a: the slopes of its gradient
@@ -498,17 +558,29 @@ static void normal_levels_are_found(void **state)
     run(&o, &t);
     assert_ok(o.st, o.err);
     assert_int_equal(o.result.stop, WMI_STOP_DONE);
-    for (int k = 0; k < BRIDGES; k++) {
-        double square = 0;
+    for (int k = 0; k < BRIDGES; k++)
+        assert_true(distance(&o, chain, k) < 0.5);
+    wm_chain_free(chain);
+}
 
-        for (int i = 0; i < POINTS; i++) {
-            const double z[DIM] = {(double)o.z[2 * i], (double)o.z[2 * i + 1]};
-            const double off = (double)o.f[k * POINTS + i] - exact(chain->alpha[k], z);
+/* Chains that walk by levels which are right leave them alone; they are asked every other step of
+ * the second half. */
+static void chains_leave_what_is_right_alone(void **state)
+{
+    int64_t moves = 0;
+    const wmi_mover mover = {walk, &moves};
+    wm_chain *chain = make_chain(BRIDGES);
+    wmi_train_opts t = quick();
+    static outcome o;
 
-            square += off * off / POINTS;
-        }
-        assert_true(sqrt(square) < 0.5);
-    }
+    (void)state;
+    t.own = (wmi_own_opts){
+        .mover = &mover, .rows = 5, .weight = 1, .from = 1000, .every = 2, .stay = 30};
+    run(&o, &t);
+    assert_ok(o.st, o.err);
+    assert_int_equal(moves, 500);
+    for (int k = 0; k < BRIDGES; k++)
+        assert_true(distance(&o, chain, k) < 0.5);
     wm_chain_free(chain);
 }
 
@@ -518,8 +590,11 @@ static int stop_at_200(void *ctx, const wm_evaluation *e)
     return e->step == 200;
 }
 
+/* With chains too, whose state is in the checkpoint. */
 static void a_resumed_run_ends_in_the_same_bits(void **state)
 {
+    int64_t moves = 0;
+    const wmi_mover mover = {walk, &moves};
     char path[] = "/tmp/waymark-denoiser-XXXXXX";
     wmi_train_opts t = quick();
     static outcome whole, half, rest;
@@ -531,20 +606,27 @@ static void a_resumed_run_ends_in_the_same_bits(void **state)
     unlink(path);
     t.adam.iterations = 300;
     t.adam.eval_every = 100;
-    run(&whole, &t);
-    assert_ok(whole.st, whole.err);
-    t.control.checkpoint = path;
-    t.control.on_eval = stop_at_200;
-    run(&half, &t);
-    assert_ok(half.st, half.err);
-    assert_int_equal(half.result.stop, WMI_STOP_ASKED);
-    t.control.resume = true;
-    t.control.on_eval = NULL;
-    run(&rest, &t);
-    assert_ok(rest.st, rest.err);
-    assert_memory_equal(rest.theta, whole.theta, sizeof whole.theta);
-    assert_memory_equal(rest.eval, whole.eval, sizeof whole.eval);
-    unlink(path);
+    for (int chains = 0; chains < 2; chains++) {
+        if (chains)
+            t.own = (wmi_own_opts){
+                .mover = &mover, .rows = 3, .weight = 1, .from = 150, .every = 3, .stay = 10};
+        t.control = (wm_fit_control){0};
+        wm_fit_control_init(&t.control);
+        run(&whole, &t);
+        assert_ok(whole.st, whole.err);
+        t.control.checkpoint = path;
+        t.control.on_eval = stop_at_200;
+        run(&half, &t);
+        assert_ok(half.st, half.err);
+        assert_int_equal(half.result.stop, WMI_STOP_ASKED);
+        t.control.resume = true;
+        t.control.on_eval = NULL;
+        run(&rest, &t);
+        assert_ok(rest.st, rest.err);
+        assert_memory_equal(rest.theta, whole.theta, sizeof whole.theta);
+        assert_memory_equal(rest.eval, whole.eval, sizeof whole.eval);
+        unlink(path);
+    }
 }
 
 /* The first step of Adam is the rate times the gradient's sign, whatever its size. */
@@ -604,6 +686,7 @@ int main(void)
         cmocka_unit_test(far_from_the_data_levels_are_constant),
         cmocka_unit_test(basis_rows_add_up_to_one),
         cmocka_unit_test(normal_levels_are_found),
+        cmocka_unit_test(chains_leave_what_is_right_alone),
         cmocka_unit_test(a_resumed_run_ends_in_the_same_bits),
         cmocka_unit_test(splines_and_constants_have_rates_of_their_own),
         cmocka_unit_test(a_chain_from_the_data_itself_is_refused),
