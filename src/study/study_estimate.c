@@ -480,7 +480,8 @@ static wm_status estimate_by_moments(wm_study *s, const wm_study_opts *o, double
 
 /* Curves hold no products of columns, and many small ones are more than held-out rows can tell. Of
  * tables that look normal the moments say how much there is, without the bias that as many numbers
- * bring: if that is more it is the answer, and half of what it is more an error. */
+ * bring: if that is more than the curves' own interval allows it is the answer, and half of what it
+ * is more an error. */
 static wm_status add_products(wm_study *s, wm_error *err)
 {
     const wmi_plug_in_rows rows = {
@@ -502,7 +503,7 @@ static wm_status add_products(wm_study *s, wm_error *err)
         const double se = hypot(moments[own].se, 0.5 * more),
                      half = se * wmi_t_975(moments[own].groups - 1);
 
-        if (more > 0)
+        if (more > kl[own]->hi - kl[own]->value)
             *kl[own] = (wm_estimate){kl[own]->value + more, se, kl[own]->value + more - half,
                                      kl[own]->value + more + half};
     }
