@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/sums.h"
 #include "check/checks.h"
+#include "check/computable.h"
 #include "check/impossible.h"
 #include "check/pareto.h"
 #include "check/repeats.h"
@@ -380,6 +381,49 @@ static wm_status check_entropy(wm_study *s, const wm_data *joint, int64_t dim_u,
     return st;
 }
 
+/* What a column of one side leaves of its variance beside those of the other, below which it is
+ * computed from them: digits that files have lost leave about so much. */
+static const double COMPUTED = 1e-11;
+
+/* A number that can be computed from the other side tells infinitely much of it. Columns are looked
+ * at as they are, for sums, and as what they have become, for any rising or falling function. */
+static wm_status check_computable(wm_study *s, const wm_data *joint, int64_t dim_u, wm_error *err)
+{
+    const wmi_encoder *e = &s->data.encoder;
+    const int64_t d = wm_data_dim(joint), dim = e->dim;
+    const int64_t raw[] = {0, dim_u, d}, made[] = {0, e->first[dim_u], dim};
+    double *share = NULL, *as_made = NULL; /* (d), (dim) */
+    wm_status st;
+
+    if ((st = wmi_alloc(&share, d, sizeof *share, "columns", err)) ||
+        (st = wmi_alloc(&as_made, dim, sizeof *as_made, "columns", err)))
+        goto done;
+    for (int t = 0; t < 2 && !st; t++) {
+        st = wmi_unexplained(share, wm_data_count(joint), d, wm_data_rows(joint), raw[t],
+                             raw[t + 1] - raw[t], err);
+        if (!st)
+            st = wmi_unexplained(as_made, s->data.n[0], dim, s->data.x[0], made[t],
+                                 made[t + 1] - made[t], err);
+        for (int64_t j = raw[1 - t]; j < raw[2 - t] && !st; j++) {
+            const bool number = e->kind[j] == WM_KIND_CONTINUOUS;
+            const double left = number ? fmin(share[j], as_made[e->first[j]]) : 1;
+
+            if (!(left < COMPUTED))
+                continue;
+            wmi_checks_add(&s->checks, "computed", left, COMPUTED, WM_CHECK_FAILED,
+                           "I(u; v) is infinite: column %" PRId64 " of %s can be computed from the "
+                           "columns of %s, which leave %.1g of its variance. Leave it out, or ask "
+                           "about the others.",
+                           j - raw[1 - t] + 1, t ? "u" : "v", t ? "v" : "u", left);
+            goto done; /* one will do */
+        }
+    }
+done:
+    wmi_free(as_made);
+    wmi_free(share);
+    return st;
+}
+
 static wm_status check_impossible(wm_study *s, const wm_data *p, const wm_study_opts *opts,
                                   wm_error *err)
 {
@@ -393,7 +437,13 @@ static wm_status check_impossible(wm_study *s, const wm_data *p, const wm_study_
         return WM_OK;
     }
     wmi_check_divergences(&s->checks, 1, &mi, rows);
-    return opts->weights[0] ? WM_OK : check_entropy(s, p, opts->pairs, err);
+    if (!opts->weights[0]) {
+        const wm_status st = check_entropy(s, p, opts->pairs, err);
+
+        if (st)
+            return st;
+    }
+    return check_computable(s, p, opts->pairs, err);
 }
 
 wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *opts, wm_error *err)

@@ -549,6 +549,34 @@ static void few_rows_are_enough_where_they_look_normal(void **state)
     }
 }
 
+/* v has the sum of u's columns, then a rising function of one of them; then neither. */
+static void what_can_be_computed_is_infinite(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 3; how++) {
+        wm_data *joint = normal(1000, 4, 0, 1, "computed");
+        wm_study_opts o = quick();
+        wm_study_info info;
+        wm_study *s;
+
+        for (int64_t i = 0; i < 1000; i++) {
+            double *row = wm_data_rows_mut(joint) + 4 * i;
+
+            row[3] = how == 0 ? row[0] + row[1] : how == 1 ? exp(row[1]) : row[0] + row[3];
+        }
+        o.pairs = 2;
+        o.by_rank = true;
+        s = run(joint, NULL, &o, &info);
+        if (how < 2)
+            assert_int_equal(check_of(s, "computed")->outcome, WM_CHECK_FAILED);
+        else
+            assert_null(wm_checks_find(wm_study_checks(s), "computed"));
+        assert_int_equal(info.verdict == WM_REJECT, how < 2);
+        wm_study_free(s);
+        wm_data_free(joint);
+    }
+}
+
 /* A network that has learned nothing yet finds all bridges at chance, and that is no reason to take
  * them away: the moments know better. */
 static void an_untrained_network_keeps_its_bridges(void **state)
@@ -768,6 +796,7 @@ int main(void)
         cmocka_unit_test(much_mutual_information_is_no_departure),
         cmocka_unit_test(the_ratio_is_kept),
         cmocka_unit_test(few_rows_are_enough_where_they_look_normal),
+        cmocka_unit_test(what_can_be_computed_is_infinite),
         cmocka_unit_test(an_untrained_network_keeps_its_bridges),
         cmocka_unit_test(a_network_reads_whitened_columns),
         cmocka_unit_test(a_form_does_not_care),
