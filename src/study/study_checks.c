@@ -350,6 +350,21 @@ static void check_samples(wm_study *s)
                      : "fewer columns, or a linear model");
 }
 
+/* A mixture that held-out rows still wanted larger when no larger one was to be had: twelve
+ * components are no grid of 27 modes. */
+static void check_components(wm_study *s)
+{
+    const wmi_mixture *m = s->data.mixture;
+    const int64_t k = m[0].k > m[1].k ? m[0].k : m[1].k;
+
+    if (s->trial.model & WM_RATIO_MIXTURE && k >= WMI_MIXTURE_MOST)
+        wmi_checks_add(&s->checks, "components", (double)k, WMI_MIXTURE_MOST - 1, WM_CHECK_DOUBT,
+                       "%" PRId64 " components, the most that are tried, describe rows that were "
+                       "held out clearly better than fewer: there may be more groups than a "
+                       "mixture of so many holds.",
+                       k);
+}
+
 /* Copies are no new draws, and a row that is held out may be one of those that a fit has seen. */
 static void check_repeats(wm_study *s)
 {
@@ -471,6 +486,7 @@ wm_status wmi_study_judge(wm_study *s, const wm_data *p, const wm_study_opts *op
     }
     check_overfitting(s);
     check_samples(s);
+    check_components(s);
     check_repeats(s);
     if (!info->finished)
         wmi_check_finished(&s->checks, false);

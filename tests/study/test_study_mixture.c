@@ -68,6 +68,7 @@ static void clusters_are_found_and_believed(void **state)
     assert_near(info.kl_pq.value, truth, 5 * info.kl_pq.se);
     assert_true(info.kl_pq.se < 0.05 * truth); /* a variance of 2,000 rows is known to 3 % */
     assert_int_equal(info.verdict, WM_TRUST);
+    assert_null(wm_checks_find(wm_study_checks(s), "components"));
     wm_study_free(s);
     wm_data_free(q);
     wm_data_free(p);
@@ -94,6 +95,31 @@ static void a_crescent_is_doubted(void **state)
     wm_study_get_info(s, &info);
     assert_near(info.kl_pq.value, 6, 5 * info.kl_pq.se); /* E[(2 z^2)^2] / 2 */
     assert_int_equal(info.verdict, WM_DOUBT);
+    wm_study_free(s);
+    wm_data_free(q);
+    wm_data_free(p);
+}
+
+/* Sixteen clusters in a square are more than the twelve components that are tried. */
+static void a_grid_wants_more_components(void **state)
+{
+    wm_data *p, *q;
+    wm_study_opts o;
+    wm_study *s;
+    wm_error err;
+
+    (void)state;
+    assert_ok(wm_data_normal(&p, N, D, 0, 0.5, 1, "grid", &err), err);
+    assert_ok(wm_data_normal(&q, N, D, 4.5, 4, 1, "cloud", &err), err);
+    for (int i = 0; i < N; i++) {
+        wm_data_rows_mut(p)[D * i] += 3 * (i % 4);
+        wm_data_rows_mut(p)[D * i + 1] += 3 * (i / 4 % 4);
+    }
+    wm_study_opts_init(&o);
+    o.models[0] = WM_RATIO_MIXTURE;
+    o.n_models = 1;
+    assert_ok(wm_study_run(&s, p, q, NULL, &o, &err), err);
+    assert_int_equal(wm_checks_find(wm_study_checks(s), "components")->outcome, WM_CHECK_DOUBT);
     wm_study_free(s);
     wm_data_free(q);
     wm_data_free(p);
@@ -133,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clusters_are_found_and_believed),
         cmocka_unit_test(a_crescent_is_doubted),
+        cmocka_unit_test(a_grid_wants_more_components),
         cmocka_unit_test(what_is_no_pair_of_clouds_is_refused),
     };
 
