@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-enum { MOST_ROWS = 20000, ROWS_EACH = 10 };
+enum { MANY_ROWS = 2000, MOST_ROWS = 20000, ROWS_EACH = 10 };
 static const double NOTHING_NEW = 1e-12; /* of the variance of a column beside those before it */
 static const double ROUNDING = 1e-26;    /* mean squares of a constant, as a share of its square */
 
@@ -51,7 +51,10 @@ static double subtract(double *column, int64_t n, int64_t many, const double *ba
 wm_status wmi_unexplained(double *share, int64_t n, int64_t d, const double *x, int64_t first,
                           int64_t count, wm_error *err)
 {
-    const int64_t step = n > MOST_ROWS ? (n + MOST_ROWS - 1) / MOST_ROWS : 1;
+    const int64_t wanted = ROWS_EACH * count < MANY_ROWS   ? MANY_ROWS
+                           : ROWS_EACH * count > MOST_ROWS ? MOST_ROWS
+                                                           : ROWS_EACH * count;
+    const int64_t step = n > wanted ? n / wanted : 1; /* at least as many, less than twice */
     const int64_t rows = (n + step - 1) / step;
     double *basis = NULL; /* (count + 1, rows): the last is for the column at hand */
     int64_t many = 0;

@@ -12,7 +12,8 @@
  * x      (n, d)
  * share  (d); NAN for those columns themselves, for constant ones, and where there are fewer than
  *        ten rows for each of them, so that a fit says little
- * At most 20,000 rows are looked at, spread over all: what is computed is so in every row. */
+ * Some thousands of rows are looked at, spread over all: what is computed is so in every row. Time
+ * goes with them and with count * d. */
 WM_MUST_CHECK wm_status wmi_unexplained(double *share, int64_t n, int64_t d, const double *x,
                                         int64_t first, int64_t count, wm_error *err);
 

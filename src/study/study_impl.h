@@ -180,6 +180,8 @@ WM_MUST_CHECK wm_status wmi_study_look_at_form(wm_study *s, const wm_study_opts 
  * too far. */
 bool wmi_study_form_goes_on(const wm_study *s);
 /* Of pairs: whether the form may have missed something. */
+/* No column of levels, none of whole numbers. */
+bool wmi_study_all_continuous(const wmi_encoder *e);
 void wmi_study_check_form(wm_study *s);
 /* Of two tables: whether each has rows where the other has some. The columns are there. */
 WM_MUST_CHECK wm_status wmi_study_check_support(wm_study *s, wmi_stop stop, wm_error *err);

@@ -17,14 +17,6 @@ static const double NEAR_WINS = 3, NEAR_LEAST = 0.01;
 
 /* ---- tables that are not normal ---- */
 
-static bool all_continuous(const wmi_encoder *e)
-{
-    for (int64_t j = 0; j < e->raw; j++)
-        if (e->kind[j] != WM_KIND_CONTINUOUS)
-            return false;
-    return true;
-}
-
 static bool is_bent(const wmi_encoder *e)
 {
     for (int64_t j = 0; j < e->raw; j++)
@@ -41,7 +33,7 @@ wm_status wmi_study_suspect(wm_study *s, const wm_study_opts *o, wm_error *err)
 
     s->bent = !s->pairs && !s->data.found.mixed && is_bent(e);
     s->suspect = s->bent;
-    if (s->data.found.mixed || !all_continuous(e))
+    if (s->data.found.mixed || !wmi_study_all_continuous(e))
         return WM_OK;
     for (int t = 0; t < (s->pairs ? 1 : 2) && !st && !s->suspect; t++) {
         wmi_normality n;
@@ -121,8 +113,8 @@ wm_status wmi_study_ask_neighbours(wm_study *s, const wm_study_opts *o, wm_error
     const int64_t n = s->data.n[0] < NEAR_ROWS ? s->data.n[0] : NEAR_ROWS;
 
     s->near = (wmi_neighbours){0};
-    if (!s->pairs || s->data.dim > NEAR_COLUMNS || !all_continuous(e) || s->data.weight[0] ||
-        s->data.repeated > WMI_REPEATED)
+    if (!s->pairs || s->data.dim > NEAR_COLUMNS || !wmi_study_all_continuous(e) ||
+        s->data.weight[0] || s->data.repeated > WMI_REPEATED)
         return WM_OK;
     return wmi_neighbours_ask(&s->near,
                               &(wmi_neighbours_rows){.n = n,

@@ -25,7 +25,7 @@ static const double OUTSIDE = 0.1;
 /* Categories and whole numbers are not normal, and need not be: a form has the effect of each
  * level.
  */
-static bool all_continuous(const wmi_encoder *e)
+bool wmi_study_all_continuous(const wmi_encoder *e)
 {
     for (int64_t j = 0; j < e->raw; j++)
         if (e->kind[j] != WM_KIND_CONTINUOUS)
@@ -123,7 +123,7 @@ wm_status wmi_study_look_at_form(wm_study *s, const wm_study_opts *opts, wm_erro
     s->normal = s->trial.model == WM_RATIO_MIXTURE;
     for (int t = 0; t < 2 && s->normal && !st; t++)
         st = look_at_clusters(s, t, opts->control.seed, err);
-    if (st || !s->by_form || !all_continuous(&s->data.encoder))
+    if (st || !s->by_form || !wmi_study_all_continuous(&s->data.encoder))
         return st;
     s->normal = !s->bent; /* a bend makes a column look normal in the middle, and no further */
     for (int t = 0; t < (s->pairs ? 1 : 2); t++) {
